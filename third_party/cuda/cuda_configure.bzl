@@ -1,0 +1,48 @@
+"""The CUDA toolkit as a repository: cuda.h, the static runtime, and where nvcc is."""
+
+load("//third_party/python:interpreter.bzl", "find_package")
+
+def _candidates(ctx):
+    """Toolkit roots, best first. The wheels come last: a machine's own toolkit fits its driver."""
+    named = ctx.os.environ.get("CUDA_HOME")
+    if named:
+        return [ctx.path(named)]  # Who names a toolkit wants that one or an error.
+    wheels = find_package(ctx, "nvidia")
+    return [ctx.path("/usr/local/cuda")] + ([wheels.get_child("cu13")] if wheels else [])
+
+def _library_folder(root):
+    for name in ["lib64", "lib"]:
+        if root.get_child(name).get_child("libcudart_static.a").exists:
+            return root.get_child(name)
+    return None
+
+def _cuda_configure_impl(ctx):
+    roots = [r for r in _candidates(ctx) if r.get_child("include").get_child("cuda.h").exists]
+    if not roots:
+        fail(("@%s: no cuda.h in CUDA_HOME, /usr/local/cuda or the Python wheels. " +
+              "'./dev test' installs everything.") % ctx.name)
+    ctx.symlink(roots[0].get_child("include"), "include")
+
+    # Headers are enough for most of the project, and a toolkit may be headers only.
+    compilers = [r for r in roots if r.get_child("bin").get_child("nvcc").exists and _library_folder(r)]
+    nvcc = ""
+    if compilers:
+        nvcc = str(compilers[0].get_child("bin").get_child("nvcc"))
+        ctx.symlink(_library_folder(compilers[0]).get_child("libcudart_static.a"), "libcudart_static.a")
+    ctx.file("nvcc.bzl", "NVCC = \"%s\"\n" % nvcc)
+    ctx.symlink(ctx.attr._build_file, "BUILD")
+
+cuda_configure = repository_rule(
+    implementation = _cuda_configure_impl,
+    local = True,
+    environ = [
+        "CUDA_HOME",
+        "THIMBLE_PYTHON",
+    ],
+    attrs = {
+        "_build_file": attr.label(
+            default = "//third_party/cuda:cuda.BUILD",
+            allow_single_file = True,
+        ),
+    },
+)
