@@ -7,8 +7,8 @@ that rule set replaces the load line and nothing else. It cannot be downloaded w
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@cuda//:nvcc.bzl", "NVCC")
 
-# The oldest architecture that every supported nvcc still knows (Turing). PTX is embedded with it,
-# so the driver compiles for any newer GPU.
+# PTX for the oldest architecture that every supported nvcc knows (Turing): the driver compiles it
+# for whatever GPU it finds.
 _ARCHITECTURE = "-arch=compute_75"
 
 def _host(options):
