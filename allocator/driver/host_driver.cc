@@ -1,0 +1,320 @@
+#include "allocator/driver/host_driver.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+// First fit needs at most total * log2(largest / smallest) bytes of the file (Robson), so with
+// 2^56 at most in use, and at most 2^6 for the logarithm, the file never ends.
+constexpr Bytes kFileBytes = Bytes{1} << 62;
+constexpr Bytes kMaxTotalBytes = Bytes{1} << 56;
+
+// Of all host drivers in this process, because the kernel's cap is one per process.
+std::atomic<std::uint64_t> process_areas{0};
+
+void* Pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+absl::Status SystemError(const char* what) {
+  const int code = errno;
+  const std::string message = absl::StrCat(what, ": ", std::strerror(code));
+  switch (code) {
+    case ENOMEM:
+    case EAGAIN:
+    case ENOSPC:
+    case EMFILE:
+    case ENFILE:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+// Vacant addresses: nothing behind them, not even a promise of swap space.
+absl::StatusOr<Address> MapVacant(Address hint, Bytes bytes, int fixed) {
+  void* const got = mmap(Pointer(hint), bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  if (got == MAP_FAILED) return SystemError("mmap of addresses");
+  return reinterpret_cast<Address>(got);
+}
+
+// A part of the file at addresses that are reserved; no access yet, and never in a core dump.
+absl::Status MapFile(AddressRange range, int file, Bytes offset) {
+  void* const at = Pointer(range.address);
+  if (mmap(at, range.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
+           static_cast<off_t>(offset)) == MAP_FAILED) {
+    return SystemError("mmap of a chunk");
+  }
+  if (madvise(at, range.bytes, MADV_DONTDUMP) == 0) return absl::OkStatus();
+  const absl::Status status = SystemError("madvise");
+  // The area has just been made for this range alone, so giving it back needs no new one.
+  MapVacant(range.address, range.bytes, MAP_FIXED).IgnoreError();
+  return status;
+}
+
+// Opens the range. If the kernel stops half-way, closes again what was closed before.
+absl::Status OpenAccess(AddressRange range, const std::vector<AddressRange>& closed) {
+  if (mprotect(Pointer(range.address), range.bytes, PROT_READ | PROT_WRITE) == 0) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = SystemError("mprotect");
+  for (const AddressRange& one : closed) mprotect(Pointer(one.address), one.bytes, PROT_NONE);
+  return status;
+}
+
+std::uint64_t DefaultMaxAreas() {
+  constexpr std::uint64_t kLinuxDefault = 65530;
+  std::ifstream limit("/proc/sys/vm/max_map_count");
+  std::uint64_t areas = 0;
+  if (!(limit >> areas)) areas = kLinuxDefault;
+  return areas / 4 * 3;
+}
+
+absl::Status CheckOptions(const HostOptions& options) {
+  const auto page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+  if (!IsPowerOfTwo(options.granularity) || options.granularity < page) {
+    return absl::InvalidArgumentError(absl::StrCat("granularity ", options.granularity,
+                                                   " is not a power of two of at least ", page));
+  }
+  if (options.total_bytes == 0 || options.total_bytes > kMaxTotalBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("total_bytes ", options.total_bytes, " is not within 1 and 2^56"));
+  }
+  return absl::OkStatus();
+}
+
+// A sparse file of constant size that only this process can reach.
+absl::StatusOr<int> OpenFile() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kFileBytes) {
+    // ftruncate would kill the process (SIGXFSZ) instead of failing.
+    return absl::ResourceExhaustedError("the limit on file sizes (ulimit -f) must be lifted");
+  }
+  const int file = memfd_create("thimble", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return SystemError("memfd_create");
+  if (ftruncate(file, static_cast<off_t>(kFileBytes)) != 0 ||
+      fcntl(file, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    const absl::Status status = SystemError("setting up the memfd");
+    close(file);
+    return status;
+  }
+  return file;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HostDriver>> HostDriver::Open(const HostOptions& options) {
+  THIMBLE_RETURN_IF_ERROR(CheckOptions(options));
+  THIMBLE_ASSIGN_OR_RETURN(const int file, OpenFile());
+  return std::unique_ptr<HostDriver>(new HostDriver(options, file));
+}
+
+HostDriver::HostDriver(const HostOptions& options, int file)
+    : properties_{"host", options.granularity, options.total_bytes},
+      max_areas_(options.max_areas != 0 ? options.max_areas : DefaultMaxAreas()),
+      file_(file),
+      table_(options.granularity) {}
+
+HostDriver::~HostDriver() {
+  MutexLock lock(&mutex_);
+  for (const AddressRange& range : table_.Reservations()) munmap(Pointer(range.address), range.bytes);
+  process_areas.fetch_sub(booked_areas_);
+  close(file_);
+}
+
+absl::Status HostDriver::BookAreas() {
+  const std::uint64_t others = process_areas.load() - booked_areas_;
+  if (table_.areas() > booked_areas_ && others + table_.areas() > max_areas_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", max_areas_,
+                     " memory areas: raise vm.max_map_count, or map chunks in the order made"));
+  }
+  SettleAreas();
+  return absl::OkStatus();
+}
+
+void HostDriver::SettleAreas() {
+  process_areas.fetch_add(table_.areas() - booked_areas_);  // wraps around where it is less
+  booked_areas_ = table_.areas();
+}
+
+absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
+  if (!IsPowerOfTwo(alignment) || alignment < properties_.granularity) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("R5: alignment ", alignment, " is not a power of two of at least ",
+                     properties_.granularity));
+  }
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
+  const std::optional<Bytes> padded = CheckedAdd(bytes, alignment);
+  if (!padded) return absl::ResourceExhaustedError("no address space is that large");
+  THIMBLE_ASSIGN_OR_RETURN(const Address got, MapVacant(0, *padded, 0));
+  const Address address = RoundUp(got, alignment);
+  table_.AddReservation({address, bytes});
+  absl::Status status = BookAreas();
+  const Bytes head = address - got;
+  const Bytes tail = *padded - bytes - head;
+  if (status.ok() && ((head > 0 && munmap(Pointer(got), head) != 0) ||
+                      (tail > 0 && munmap(Pointer(address + bytes), tail) != 0))) {
+    status = SystemError("munmap of alignment");
+  }
+  if (status.ok()) return address;
+  munmap(Pointer(got), *padded);
+  table_.RemoveReservation(address);
+  SettleAreas();
+  return status;
+}
+
+absl::Status HostDriver::Release(Address address, Bytes bytes) {
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(table_.CheckRelease({address, bytes}));
+  // The kernel may have joined this with a neighbouring reservation: then it can need one more area.
+  if (munmap(Pointer(address), bytes) != 0) return SystemError("munmap");
+  table_.RemoveReservation(address);
+  SettleAreas();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ChunkHandle> HostDriver::Create(Bytes bytes) {
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
+  const Bytes free_bytes = properties_.total_bytes - file_ranges_.taken_bytes();
+  if (bytes > free_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a chunk of ", bytes, " bytes: ", free_bytes, " of ",
+                     properties_.total_bytes, " are free"));
+  }
+  return table_.AddChunk({file_ranges_.Take(bytes), bytes});
+}
+
+absl::Status HostDriver::Destroy(ChunkHandle chunk) {
+  MutexLock lock(&mutex_);
+  THIMBLE_ASSIGN_OR_RETURN(const std::optional<FileRange> dead, table_.RemoveChunk(chunk));
+  if (dead) FreeBytes(*dead);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ChunkHandle> HostDriver::Share(ChunkHandle chunk) {
+  MutexLock lock(&mutex_);
+  return table_.ShareChunk(chunk);
+}
+
+absl::Status HostDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
+  const AddressRange range{address, bytes};
+  MutexLock lock(&mutex_);
+  THIMBLE_ASSIGN_OR_RETURN(const FileRange file, table_.Map(range, chunk));
+  absl::Status status = BookAreas();
+  if (status.ok()) status = MapFile(range, file_, file.offset);
+  if (status.ok()) return status;
+  table_.Unmap(address);  // the chunk has its handle, so no byte dies here
+  SettleAreas();
+  return status;
+}
+
+absl::Status HostDriver::Unmap(Address address, Bytes bytes) {
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(table_.CheckUnmap({address, bytes}));
+  THIMBLE_RETURN_IF_ERROR(MapVacant(address, bytes, MAP_FIXED).status());
+  const std::optional<FileRange> dead = table_.Unmap(address);
+  SettleAreas();
+  if (dead) FreeBytes(*dead);
+  return absl::OkStatus();
+}
+
+absl::Status HostDriver::SetAccess(Address address, Bytes bytes) {
+  const AddressRange range{address, bytes};
+  MutexLock lock(&mutex_);
+  THIMBLE_ASSIGN_OR_RETURN(const std::vector<AddressRange> granted, table_.GrantAccess(range));
+  absl::Status status = BookAreas();
+  if (status.ok()) status = OpenAccess(range, granted);
+  if (status.ok()) return status;
+  table_.RevokeAccess(granted);
+  SettleAreas();
+  return status;
+}
+
+void HostDriver::FreeBytes(FileRange dead) {
+  // If the kernel refuses, the pages stay until the range is used again: nothing is lost.
+  while (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   static_cast<off_t>(dead.offset), static_cast<off_t>(dead.bytes)) != 0 &&
+         errno == EINTR) {
+  }
+  file_ranges_.Give(dead.offset, dead.bytes);
+}
+
+absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
+                              StreamId /*stream*/) {
+  {
+    MutexLock lock(&mutex_);
+    THIMBLE_RETURN_IF_ERROR(table_.Translate({device, bytes}, /*need_access=*/true).status());
+  }
+  // Without the lock: as on a GPU, whoever unmaps a range that is being copied has a bug.
+  if (direction == CopyDirection::kToDevice) {
+    std::memcpy(Pointer(device), host, bytes);
+  } else {
+    std::memcpy(host, Pointer(device), bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StreamSeq> HostDriver::Record(StreamId stream) {
+  MutexLock lock(&mutex_);
+  return ++recorded_[stream];
+}
+
+absl::StatusOr<bool> HostDriver::Passed(StreamId stream, StreamSeq point) {
+  MutexLock lock(&mutex_);
+  const auto found = recorded_.find(stream);
+  const StreamSeq last = found == recorded_.end() ? 0 : found->second;
+  if (point > last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("point ", point, " of the stream was never recorded; the last is ", last));
+  }
+  return true;
+}
+
+absl::Status HostDriver::Wait(StreamId stream, StreamSeq point) {
+  return Passed(stream, point).status();
+}
+
+absl::StatusOr<MemoryInfo> HostDriver::GetMemoryInfo() {
+  MutexLock lock(&mutex_);
+  return MemoryInfo{properties_.total_bytes - file_ranges_.taken_bytes(), properties_.total_bytes};
+}
+
+absl::StatusOr<Bytes> HostDriver::Translate(Address address) const {
+  THIMBLE_ASSIGN_OR_RETURN(const std::vector<FileRange> ranges, TranslateRange(address, 1));
+  return ranges.front().offset;
+}
+
+absl::StatusOr<std::vector<FileRange>> HostDriver::TranslateRange(Address address,
+                                                                  Bytes bytes) const {
+  MutexLock lock(&mutex_);
+  return table_.Translate({address, bytes}, /*need_access=*/false);
+}
+
+std::uint64_t HostDriver::areas() const {
+  MutexLock lock(&mutex_);
+  return table_.areas();
+}
+
+void HostDriver::CheckInvariants() const {
+  MutexLock lock(&mutex_);
+  table_.CheckInvariants();
+  file_ranges_.CheckInvariants();
+}
+
+}  // namespace thimble

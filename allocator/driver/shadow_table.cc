@@ -1,0 +1,296 @@
+#include "allocator/driver/shadow_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/check.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+Address End(AddressRange range) { return range.address + range.bytes; }
+
+std::string Name(AddressRange range) {
+  return absl::StrCat("0x", absl::Hex(range.address), " + ", range.bytes, " bytes");
+}
+
+template <typename... Parts>
+absl::Status Broken(const char* rule, const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(rule, ": ", parts...));
+}
+
+absl::Status UnknownChunk(ChunkHandle chunk) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("chunk ", static_cast<std::uint64_t>(chunk), " does not exist"));
+}
+
+// Appends, or extends the last element where the two are neighbours.
+void Append(std::vector<FileRange>& ranges, FileRange next) {
+  if (!ranges.empty() && ranges.back().offset + ranges.back().bytes == next.offset) {
+    ranges.back().bytes += next.bytes;
+  } else {
+    ranges.push_back(next);
+  }
+}
+
+}  // namespace
+
+absl::Status ShadowTable::CheckSize(Bytes bytes) const {
+  if (bytes > 0 && bytes % granularity_ == 0) return absl::OkStatus();
+  return Broken("R5", bytes, " bytes are not a positive multiple of ", granularity_);
+}
+
+absl::Status ShadowTable::CheckAligned(AddressRange range) const {
+  THIMBLE_RETURN_IF_ERROR(CheckSize(range.bytes));
+  if (range.address % granularity_ == 0 && CheckedAdd(range.address, range.bytes)) {
+    return absl::OkStatus();
+  }
+  return Broken("R5", Name(range), " is not a range of whole granules of ", granularity_);
+}
+
+void ShadowTable::AddReservation(AddressRange range) {
+  const auto next = reservations_.lower_bound(range.address);
+  THIMBLE_CHECK(next == reservations_.end() || End(range) <= next->first, "T1: overlap");
+  THIMBLE_CHECK(next == reservations_.begin() ||
+                    std::prev(next)->first + std::prev(next)->second <= range.address,
+                "T1: overlap");
+  reservations_.emplace_hint(next, range.address, range.bytes);
+  ++areas_;
+}
+
+absl::Status ShadowTable::CheckRelease(AddressRange range) const {
+  const auto found = reservations_.find(range.address);
+  if (found == reservations_.end() || found->second != range.bytes) {
+    return Broken("R6", Name(range), " is not what Reserve gave");
+  }
+  const auto mapping = mappings_.lower_bound(range.address);
+  if (mapping != mappings_.end() && mapping->first < End(range)) {
+    return Broken("R6", Name(range), " still has a mapping at 0x", absl::Hex(mapping->first));
+  }
+  return absl::OkStatus();
+}
+
+void ShadowTable::RemoveReservation(Address address) {
+  const bool removed = reservations_.erase(address) == 1;
+  THIMBLE_CHECK(removed, "T1: unknown reservation");
+  --areas_;
+}
+
+std::vector<AddressRange> ShadowTable::Reservations() const {
+  std::vector<AddressRange> all;
+  all.reserve(reservations_.size());
+  for (const auto& [address, bytes] : reservations_) all.push_back({address, bytes});
+  return all;
+}
+
+ChunkHandle ShadowTable::AddChunk(FileRange range) {
+  const bool added = references_.try_emplace(range.offset, References{range.bytes, 1, 0}).second;
+  THIMBLE_CHECK(added, "T2: the file range is already in use");
+  return AddHandle(range.offset);
+}
+
+absl::StatusOr<ChunkHandle> ShadowTable::ShareChunk(ChunkHandle chunk) {
+  const auto found = handles_.find(chunk);
+  if (found == handles_.end()) return UnknownChunk(chunk);
+  const Bytes offset = found->second;
+  ++references_.at(offset).handles;
+  return AddHandle(offset);
+}
+
+ChunkHandle ShadowTable::AddHandle(Bytes offset) {
+  const ChunkHandle handle{++last_handle_};
+  handles_.emplace(handle, offset);
+  return handle;
+}
+
+absl::StatusOr<std::optional<FileRange>> ShadowTable::RemoveChunk(ChunkHandle chunk) {
+  const auto found = handles_.find(chunk);
+  if (found == handles_.end()) return UnknownChunk(chunk);
+  const Bytes offset = found->second;
+  handles_.erase(found);
+  --references_.at(offset).handles;
+  return ForgetIfDead(offset);
+}
+
+std::optional<FileRange> ShadowTable::ForgetIfDead(Bytes offset) {
+  const auto found = references_.find(offset);
+  if (found->second.handles + found->second.mappings > 0) return std::nullopt;
+  const FileRange dead{offset, found->second.bytes};
+  references_.erase(found);
+  return dead;
+}
+
+absl::StatusOr<FileRange> ShadowTable::Map(AddressRange range, ChunkHandle chunk) {
+  THIMBLE_RETURN_IF_ERROR(CheckAligned(range));
+  const auto found = handles_.find(chunk);
+  if (found == handles_.end()) return UnknownChunk(chunk);
+  References& references = references_.at(found->second);
+  if (references.bytes != range.bytes) {
+    return Broken("R1", "a chunk of ", references.bytes, " bytes cannot be mapped as ",
+                  range.bytes);
+  }
+  const std::optional<AddressRange> home = ReservationOf(range);
+  if (!home) return Broken("R2", Name(range), " is not reserved");
+  const auto next = FirstBehind(range.address);
+  if (next != mappings_.end() && next->first < End(range)) {
+    return Broken("R2", Name(range), " already has a mapping at 0x", absl::Hex(next->first));
+  }
+  const FileRange file{found->second, references.bytes};
+  const std::uint64_t before = BordersOf(range, *home);
+  mappings_.emplace_hint(next, range.address, Mapping{file});
+  ++references.mappings;
+  areas_ = areas_ - before + BordersOf(range, *home);
+  return file;
+}
+
+absl::Status ShadowTable::CheckUnmap(AddressRange range) const {
+  const auto found = mappings_.find(range.address);
+  if (found == mappings_.end()) return Broken("R3", "no mapping begins at ", Name(range));
+  if (found->second.file.bytes != range.bytes) {
+    return Broken("R3", Name(range), " is not one whole mapping, which has ",
+                  found->second.file.bytes, " bytes");
+  }
+  return absl::OkStatus();
+}
+
+std::optional<FileRange> ShadowTable::Unmap(Address address) {
+  const auto found = mappings_.find(address);
+  THIMBLE_CHECK(found != mappings_.end(), "T1: unknown mapping");
+  const FileRange file = found->second.file;
+  const AddressRange range{address, file.bytes};
+  const AddressRange home = *ReservationOf(range);
+  const std::uint64_t before = BordersOf(range, home);
+  mappings_.erase(found);
+  areas_ = areas_ - before + BordersOf(range, home);
+  --references_.at(file.offset).mappings;
+  return ForgetIfDead(file.offset);
+}
+
+absl::StatusOr<std::vector<AddressRange>> ShadowTable::GrantAccess(AddressRange range) {
+  THIMBLE_RETURN_IF_ERROR(CheckAligned(range));
+  std::vector<AddressRange> granted;
+  Address at = range.address;
+  for (auto next = mappings_.find(at); at < End(range); ++next) {
+    if (next == mappings_.end() || next->first != at) {
+      return Broken("R4", Name(range), " is not fully mapped: no mapping begins at 0x",
+                    absl::Hex(at));
+    }
+    const Bytes bytes = next->second.file.bytes;
+    if (!next->second.accessible) granted.push_back({at, bytes});
+    at += bytes;
+  }
+  if (at != End(range)) return Broken("R4", Name(range), " ends inside a mapping");
+  if (!ReservationOf(range)) return Broken("R4", Name(range), " spans two reservations");
+  for (const AddressRange& one : granted) SetAccessible(one, true);
+  return granted;
+}
+
+void ShadowTable::RevokeAccess(const std::vector<AddressRange>& granted) {
+  for (const AddressRange& one : granted) SetAccessible(one, false);
+}
+
+void ShadowTable::SetAccessible(AddressRange range, bool accessible) {
+  const AddressRange home = *ReservationOf(range);
+  const std::uint64_t before = BordersOf(range, home);
+  mappings_.at(range.address).accessible = accessible;
+  areas_ = areas_ - before + BordersOf(range, home);
+}
+
+absl::StatusOr<std::vector<FileRange>> ShadowTable::Translate(AddressRange range,
+                                                              bool need_access) const {
+  if (range.bytes == 0 || !CheckedAdd(range.address, range.bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(Name(range), " is not a range"));
+  }
+  std::vector<FileRange> parts;
+  Address at = range.address;
+  for (auto next = FirstBehind(at); at < End(range); ++next) {
+    if (next == mappings_.end() || next->first > at) {
+      return absl::InvalidArgumentError(absl::StrCat("0x", absl::Hex(at), " is not mapped"));
+    }
+    const auto& [first, mapping] = *next;
+    if (need_access && !mapping.accessible) {
+      return Broken("R4", "0x", absl::Hex(at), " is mapped but has no access");
+    }
+    const Address end = std::min(first + mapping.file.bytes, End(range));
+    Append(parts, {mapping.file.offset + (at - first), end - at});
+    at = end;
+  }
+  return parts;
+}
+
+std::optional<AddressRange> ShadowTable::ReservationOf(AddressRange range) const {
+  const auto next = reservations_.upper_bound(range.address);
+  if (next == reservations_.begin()) return std::nullopt;
+  const auto& [address, bytes] = *std::prev(next);
+  if (End(range) > address + bytes) return std::nullopt;
+  return AddressRange{address, bytes};
+}
+
+ShadowTable::Mappings::const_iterator ShadowTable::FirstBehind(Address address) const {
+  auto next = mappings_.upper_bound(address);
+  if (next != mappings_.begin()) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second.file.bytes > address) return previous;
+  }
+  return next;
+}
+
+std::uint64_t ShadowTable::BordersAt(Address address, AddressRange home) const {
+  if (address == home.address || address == End(home)) return 0;
+  const auto next = mappings_.lower_bound(address);
+  const Mapping* right = nullptr;
+  const Mapping* left = nullptr;
+  if (next != mappings_.end() && next->first == address) right = &next->second;
+  if (next != mappings_.begin()) {
+    const auto& [first, mapping] = *std::prev(next);
+    if (first + mapping.file.bytes == address) left = &mapping;
+  }
+  if (left == nullptr && right == nullptr) return 0;
+  if (left == nullptr || right == nullptr) return 1;
+  const bool one_area = left->accessible == right->accessible &&
+                        left->file.offset + left->file.bytes == right->file.offset;
+  return one_area ? 0 : 1;
+}
+
+std::uint64_t ShadowTable::BordersOf(AddressRange range, AddressRange home) const {
+  return BordersAt(range.address, home) + BordersAt(End(range), home);
+}
+
+void ShadowTable::CheckInvariants() const {
+  std::uint64_t areas = 0;
+  Address previous_end = 0;
+  for (const auto& [address, bytes] : reservations_) {
+    THIMBLE_CHECK(address >= previous_end && bytes > 0, "T1: reservations overlap");
+    previous_end = address + bytes;
+    ++areas;
+  }
+  absl::flat_hash_map<Bytes, References> counted;
+  for (const auto& [handle, offset] : handles_) ++counted[offset].handles;
+  previous_end = 0;
+  for (const auto& [address, mapping] : mappings_) {
+    const AddressRange range{address, mapping.file.bytes};
+    const std::optional<AddressRange> home = ReservationOf(range);
+    THIMBLE_CHECK(home.has_value(), "T1: a mapping outside of every reservation");
+    THIMBLE_CHECK(address >= previous_end, "T1: mappings overlap");
+    // A border between two mappings is counted once, by the left one.
+    if (address != previous_end) areas += BordersAt(address, *home);
+    areas += BordersAt(End(range), *home);
+    previous_end = End(range);
+    ++counted[mapping.file.offset].mappings;
+    const auto known = references_.find(mapping.file.offset);
+    THIMBLE_CHECK(known != references_.end(), "T2: a mapping of a forgotten file range");
+    THIMBLE_CHECK(known->second.bytes == mapping.file.bytes, "T3: a mapping of another size");
+  }
+  THIMBLE_CHECK(areas == areas_, "T4: areas are miscounted");
+  THIMBLE_CHECK(counted.size() == references_.size(), "T2: a file range without references");
+  for (const auto& [offset, count] : counted) {
+    const References& known = references_.at(offset);
+    THIMBLE_CHECK(known.handles == count.handles && known.mappings == count.mappings,
+                  "T2: references are miscounted");
+  }
+}
+
+}  // namespace thimble

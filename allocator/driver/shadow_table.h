@@ -1,0 +1,117 @@
+// What CUDA would know about every address and chunk of the host driver. mmap accepts what cuda.h
+// forbids; this table is what makes the host driver refuse it (rules R1-R8 of driver.h).
+//
+// Pure bookkeeping: no system call, no byte of memory touched. A function whose name begins with
+// Check, and every function that returns an error, has changed nothing.
+//
+// The table also counts *areas*: the pieces into which the kernel cuts the reserved addresses
+// (/proc/self/maps shows one line for each). Two neighbouring mappings share an area if their access
+// is the same and their bytes are neighbours in the file; so do neighbouring vacant addresses.
+//
+// Invariants (CheckInvariants):
+//   T1  Reservations do not overlap; every mapping lies inside one; mappings do not overlap.
+//   T2  A file range is known if and only if a handle or a mapping refers to it, and its counts of
+//       both are right (R7, R8).
+//   T3  A mapping is exactly as large as its file range (R1).
+//   T4  areas() is what a walk over all reservations counts. The kernel never has more: it merges at
+//       least what is merged here.
+//
+// Not thread-safe: HostDriver holds its lock around every call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+
+namespace thimble {
+
+// Bytes of the host driver's file: what stands for physical memory.
+struct FileRange {
+  Bytes offset = 0;
+  Bytes bytes = 0;
+};
+
+struct AddressRange {
+  Address address = 0;
+  Bytes bytes = 0;
+};
+
+class ShadowTable {
+ public:
+  explicit ShadowTable(Bytes granularity) : granularity_(granularity) {}
+
+  // R5, for sizes of chunks and reservations.
+  absl::Status CheckSize(Bytes bytes) const;
+
+  // `range` is new and R5 holds: the caller has just got it from the kernel.
+  void AddReservation(AddressRange range);
+  absl::Status CheckRelease(AddressRange range) const;  // R6
+  void RemoveReservation(Address address);              // after CheckRelease
+  std::vector<AddressRange> Reservations() const;       // lowest first
+
+  // Handles are never reused, so that a stale one is always noticed.
+  ChunkHandle AddChunk(FileRange range);
+  // A second handle for the same bytes, as an importer of an exported chunk holds (R8).
+  absl::StatusOr<ChunkHandle> ShareChunk(ChunkHandle chunk);
+  // The file range if this was the last reference to it (R7).
+  absl::StatusOr<std::optional<FileRange>> RemoveChunk(ChunkHandle chunk);
+
+  // R1, R2, R5. Says which part of the file to map.
+  absl::StatusOr<FileRange> Map(AddressRange range, ChunkHandle chunk);
+  absl::Status CheckUnmap(AddressRange range) const;  // R3
+  // After CheckUnmap, or to take back Map. The file range if this was the last reference (R7).
+  std::optional<FileRange> Unmap(Address address);
+
+  // R4: `range` is made of whole mappings. Says which parts had no access before.
+  absl::StatusOr<std::vector<AddressRange>> GrantAccess(AddressRange range);
+  void RevokeAccess(const std::vector<AddressRange>& granted);  // takes back GrantAccess
+
+  // Where any bytes of the device are in the file, neighbours joined. kInvalidArgument unless all
+  // are mapped and, if `need_access`, accessible.
+  absl::StatusOr<std::vector<FileRange>> Translate(AddressRange range, bool need_access) const;
+
+  std::uint64_t areas() const { return areas_; }
+  void CheckInvariants() const;  // O(everything)
+
+ private:
+  struct Mapping {
+    FileRange file;
+    bool accessible = false;
+  };
+  struct References {
+    Bytes bytes = 0;
+    std::uint64_t handles = 0;
+    std::uint64_t mappings = 0;
+  };
+  using Mappings = std::map<Address, Mapping>;
+
+  // The reservation that holds all of `range`, or nothing.
+  std::optional<AddressRange> ReservationOf(AddressRange range) const;
+  // The first mapping that ends behind `address`.
+  Mappings::const_iterator FirstBehind(Address address) const;
+  // How many areas the kernel begins at `address`, which is inside `home` and inside no mapping.
+  std::uint64_t BordersAt(Address address, AddressRange home) const;
+  // The same at both ends of `range`: all that one mapping can add or take away.
+  std::uint64_t BordersOf(AddressRange range, AddressRange home) const;
+  absl::Status CheckAligned(AddressRange range) const;
+  ChunkHandle AddHandle(Bytes offset);
+  std::optional<FileRange> ForgetIfDead(Bytes offset);
+  void SetAccessible(AddressRange range, bool accessible);
+
+  const Bytes granularity_;
+  std::map<Address, Bytes> reservations_;              // address -> bytes
+  Mappings mappings_;                                  // by first address
+  absl::flat_hash_map<ChunkHandle, Bytes> handles_;    // to file offsets; shared ones to the same
+  absl::flat_hash_map<Bytes, References> references_;  // by file offset
+  std::uint64_t last_handle_ = 0;
+  std::uint64_t areas_ = 0;
+};
+
+}  // namespace thimble
