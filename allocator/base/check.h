@@ -1,0 +1,26 @@
+// THIMBLE_CHECK guards what only a bug in Thimble can break: a numbered invariant, never input and
+// never an answer of the driver. It says which and stops the process before a byte is lost.
+#pragma once
+
+namespace thimble {
+
+// Writes "file:line: what" to stderr and aborts.
+[[noreturn]] void CheckFailed(const char* file, int line, const char* what);
+
+}  // namespace thimble
+
+#define THIMBLE_CHECK(condition, what)                                      \
+  do {                                                                      \
+    if (__builtin_expect(!(condition), 0)) {                                \
+      ::thimble::CheckFailed(__FILE__, __LINE__, what " (" #condition ")"); \
+    }                                                                       \
+  } while (false)
+
+// The same, in debug builds only: for checks too dear for the hot path.
+#ifdef THIMBLE_DEBUG
+#define THIMBLE_DCHECK(condition, what) THIMBLE_CHECK(condition, what)
+#else
+#define THIMBLE_DCHECK(condition, what) \
+  do {                                  \
+  } while (false)
+#endif

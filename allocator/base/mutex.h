@@ -1,0 +1,76 @@
+// The only locks in Thimble. Each has a rank; a thread may only take a lock of a higher rank than
+// every lock it holds. Debug builds (THIMBLE_DEBUG) check that on every Lock and stop at the first
+// violation, long before it becomes a deadlock.
+//
+// std::mutex underneath, not absl::Mutex: TSan must see it, and Debian's Abseil is not
+// instrumented.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+
+namespace thimble {
+
+// The lock order, outermost first. allocator/README.md explains who holds what.
+enum class LockRank : std::uint8_t {
+  kRegistry = 1,  // which arenas exist (process)
+  kArena = 2,     // one per device: the slow path
+  kMagazine = 3,  // one per thread and arena: cached small blocks
+  kDriver = 4,    // one per driver: its own tables
+  kEventLog = 5,  // one per log: the buffer on its way to the file
+};
+
+// Debug bookkeeping of the calling thread. No-ops unless THIMBLE_DEBUG.
+void NoteLock(LockRank rank);
+void NoteUnlock(LockRank rank);
+
+class ABSL_LOCKABLE Mutex {
+ public:
+  explicit Mutex(LockRank rank) : rank_(rank) {}
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+#ifdef THIMBLE_DEBUG
+    NoteLock(rank_);
+#endif
+    mutex_.lock();
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    mutex_.unlock();
+#ifdef THIMBLE_DEBUG
+    NoteUnlock(rank_);
+#endif
+  }
+
+  // Waits on `condition` until notified or until `deadline`; the lock is held again on return.
+  void WaitUntil(std::condition_variable& condition, std::chrono::steady_clock::time_point deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+    std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
+    condition.wait_until(lock, deadline);
+    lock.release();
+  }
+
+ private:
+  std::mutex mutex_;
+  [[maybe_unused]] const LockRank rank_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mutex_;
+};
+
+}  // namespace thimble

@@ -1,0 +1,80 @@
+// Free blocks by size: 32 bins per power of two, found by two bitmaps in constant time.
+//
+// A bin's list is kept in ascending size as far as a bounded walk reaches: the walk stops after
+// kWalk blocks, so that no operation depends on how many blocks are free. Order affects how tight a
+// fit is, never whether there is one: FindFit takes any block of a higher bin if its own bin's walk
+// found none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "allocator/stitch/block.h"
+
+namespace thimble {
+
+class Bins {
+ public:
+  static constexpr int kBins = 1024;
+  static constexpr int kWalk = 24;
+  static constexpr Bytes kLargest = kUnit << 36;  // 16 TiB: sizes below it have a bin of their own
+
+  // `blocks` is the table that ids index; it may move, so every call passes it.
+  using Table = std::vector<Block>;
+
+  void Insert(Table& blocks, BlockId id);
+  void Remove(Table& blocks, BlockId id);
+
+  // A block of at least `bytes`, as tight as the walk finds; kNoBlock if there is none.
+  BlockId FindFit(const Table& blocks, Bytes bytes) const;
+
+  bool empty() const { return groups_ == 0; }
+
+  // Calls visit(id) for every block of at least `bytes` until it returns false. The visitor must
+  // not change the bins.
+  template <typename Visit>
+  void ForEach(const Table& blocks, Bytes bytes, Visit visit) const {
+    for (int bin = NextBin(BinOf(bytes)); bin >= 0; bin = NextBin(bin + 1)) {
+      for (BlockId id = heads_[bin]; id != kNoBlock; id = blocks[id].bin_next) {
+        if (blocks[id].bytes >= bytes && !visit(id)) return;
+      }
+    }
+  }
+
+  // The size of the largest free block, 0 if there is none. O(blocks in the highest bin).
+  Bytes LargestBytes(const Table& blocks) const;
+
+  static constexpr int BinOf(Bytes bytes) {
+    const std::uint64_t units = bytes / kUnit;
+    if (units < 32) return static_cast<int>(units);
+    const int log = 63 - __builtin_clzll(units);
+    return ((log - 4) << 5) | static_cast<int>((units >> (log - 5)) & 31);
+  }
+
+ private:
+  // The first non-empty bin at or above `bin`, or -1.
+  int NextBin(int bin) const {
+    if (bin >= kBins) return -1;
+    const int group = bin >> 5;
+    const std::uint32_t rest = members_[group] & (~std::uint32_t{0} << (bin & 31));
+    if (rest != 0) return (group << 5) | __builtin_ctz(rest);
+    if (group == 31) return -1;
+    const std::uint32_t above = groups_ & (~std::uint32_t{0} << (group + 1));
+    if (above == 0) return -1;
+    const int next = __builtin_ctz(above);
+    return (next << 5) | __builtin_ctz(members_[next]);
+  }
+
+  static constexpr std::array<BlockId, kBins> NoHeads() {
+    std::array<BlockId, kBins> heads{};
+    for (BlockId& head : heads) head = kNoBlock;
+    return heads;
+  }
+
+  std::uint32_t groups_ = 0;                         // bit g: members_[g] is not zero
+  std::array<std::uint32_t, kBins / 32> members_{};  // bit b of group g: bin 32 g + b is not empty
+  std::array<BlockId, kBins> heads_ = NoHeads();
+};
+
+}  // namespace thimble

@@ -1,0 +1,38 @@
+// Chooses the free pieces from which one block is stitched. A pure function of what is free.
+//
+// A chunk can only be mapped whole, so a block is: at its head perhaps the free end of a chunk,
+// then whole free chunks, at its tail perhaps the free beginning of a chunk. The bytes between are
+// exact: nothing is rounded up, the rest of a chunk that is only used in part stays free.
+//
+//   home   |aaaa....|bb......|........|.....ccc|        '.' free
+//   block        [1..][2..............][3....]          head: end of chunk 0; chunk 2; tail: chunk
+//   3
+#pragma once
+
+#include <vector>
+
+#include "allocator/base/bytes.h"
+#include "allocator/vmm/alias_space.h"
+#include "allocator/vmm/home_space.h"
+
+namespace thimble {
+
+struct Recipe {
+  std::vector<Extent> extents;  // the block's bytes, in the order of its addresses
+  std::vector<Extent> runs;     // the whole chunks that must be mapped to show them
+  Bytes head_offset = 0;        // where the block begins in the first chunk of runs
+  bool repeats_chunk = false;   // head and tail are two ends of the same chunk
+  Bytes shortfall = 0;          // not enough is free: whole chunks of so many bytes would do
+};
+
+// When pieces at the ends are looked for: only if whole chunks do not suffice, or before a whole
+// chunk is broken up. The latter packs tighter and is for memory that is nearly full.
+enum class Ends : bool { kWhenNeeded, kFirst };
+
+// `pieces` are disjoint free extents. `bytes` is positive.
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes, Ends ends);
+
+// The largest block that Gather could build from `pieces`.
+Bytes LargestStitch(const HomeSpace& home, const std::vector<Extent>& pieces);
+
+}  // namespace thimble

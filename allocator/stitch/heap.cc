@@ -1,0 +1,383 @@
+#include "allocator/stitch/heap.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "allocator/base/check.h"
+
+namespace thimble {
+
+Heap::Heap(Bytes slab_bytes) : slab_bytes_(slab_bytes), index_(slab_bytes) { KnowTag(kCleanTag); }
+
+void Heap::KnowTag(StreamTag tag) {
+  while (bins_.size() <= tag) bins_.push_back(std::make_unique<PoolBins>());
+}
+
+// --- Records -----------------------------------------------------------------------------------
+
+BlockId Heap::NewRecord() {
+  if (unused_.empty()) {
+    blocks_.emplace_back();
+    return static_cast<BlockId>(blocks_.size() - 1);
+  }
+  const BlockId id = unused_.back();
+  unused_.pop_back();
+  blocks_[id] = {};
+  return id;
+}
+
+BlockId Heap::AppendBlock(Bytes bytes) {
+  const Bytes offset = end();
+  const BlockId id = NewRecord();
+  Block& block = blocks_[id];
+  block.offset = offset;
+  block.bytes = bytes;
+  block.previous = last_;
+  if (last_ == kNoBlock) {
+    first_ = id;
+  } else {
+    blocks_[last_].next = id;
+  }
+  last_ = id;
+  index_.Add(blocks_, id);
+  return id;
+}
+
+// Returns the right part, which has the state of the left one; neither is in a bin.
+BlockId Heap::Split(BlockId id, Bytes at) {
+  const BlockId right_id = NewRecord();
+  Block& left = blocks_[id];
+  Block& right = blocks_[right_id];
+  right.offset = at;
+  right.bytes = left.offset + left.bytes - at;
+  right.state = left.state;
+  right.pool = left.pool;
+  right.tag = left.tag;
+  right.epoch = left.epoch;
+  right.previous = id;
+  right.next = left.next;
+  left.bytes = at - left.offset;
+  left.next = right_id;
+  if (right.next == kNoBlock) {
+    last_ = right_id;
+  } else {
+    blocks_[right.next].previous = right_id;
+  }
+  index_.Add(blocks_, right_id);
+  return right_id;
+}
+
+// `right` follows `left` and is in no bin; it becomes part of `left`.
+void Heap::Absorb(BlockId left_id, BlockId right_id) {
+  index_.Remove(blocks_, right_id);
+  Block& left = blocks_[left_id];
+  Block& right = blocks_[right_id];
+  left.bytes += right.bytes;
+  left.next = right.next;
+  if (right.next == kNoBlock) {
+    last_ = left_id;
+  } else {
+    blocks_[right.next].previous = left_id;
+  }
+  right.state = BlockState::kUnused;
+  unused_.push_back(right_id);
+}
+
+// --- Free blocks -------------------------------------------------------------------------------
+
+Extent Heap::WholeSlabs(const Block& block) const {
+  const Bytes begin = RoundUp(block.offset, slab_bytes_);
+  const Bytes end = RoundDown(block.offset + block.bytes, slab_bytes_);
+  return {begin, std::max(begin, end)};
+}
+
+void Heap::InsertFree(BlockId id) {
+  Block& block = blocks_[id];
+  block.state = BlockState::kFree;
+  bins(block.pool, block.tag).Insert(blocks_, id);
+  free_bytes_[static_cast<int>(block.pool)] += block.bytes;
+  if (block.pool == Pool::kSmall) empty_slabs_ += WholeSlabs(block).bytes() / slab_bytes_;
+}
+
+void Heap::RemoveFree(BlockId id) {
+  const Block& block = blocks_[id];
+  bins(block.pool, block.tag).Remove(blocks_, id);
+  free_bytes_[static_cast<int>(block.pool)] -= block.bytes;
+  if (block.pool == Pool::kSmall) empty_slabs_ -= WholeSlabs(block).bytes() / slab_bytes_;
+}
+
+// Merges `id`, which is in no bin, with free neighbours of the same pool and tag. With `join_clean`
+// also where one side is clean: the union then waits for the other side's stream, which is safe.
+// Returns the merged block, still in no bin.
+BlockId Heap::MergeFree(BlockId id, bool join_clean) {
+  const auto can_merge = [&](BlockId other) {
+    if (other == kNoBlock) return false;
+    const Block& a = blocks_[id];
+    const Block& b = blocks_[other];
+    return b.state == BlockState::kFree && b.pool == a.pool &&
+           (b.tag == a.tag || (join_clean && (a.tag == kCleanTag || b.tag == kCleanTag)));
+  };
+  const auto adopt_tag = [&](BlockId other) {
+    Block& a = blocks_[id];
+    const Block& b = blocks_[other];
+    if (a.tag == kCleanTag) {
+      a.tag = b.tag;
+      a.epoch = b.epoch;
+    } else if (b.tag == a.tag) {
+      a.epoch = std::max(a.epoch, b.epoch);
+    }
+  };
+  if (const BlockId next = blocks_[id].next; can_merge(next)) {
+    RemoveFree(next);
+    adopt_tag(next);
+    Absorb(id, next);
+  }
+  if (const BlockId previous = blocks_[id].previous; can_merge(previous)) {
+    RemoveFree(previous);
+    adopt_tag(previous);
+    blocks_[previous].tag = blocks_[id].tag;
+    blocks_[previous].epoch = blocks_[id].epoch;
+    Absorb(previous, id);
+    return previous;
+  }
+  return id;
+}
+
+BlockId Heap::FindFit(Pool pool, StreamTag tag, Bytes bytes) const {
+  const BlockId clean = bins(pool, kCleanTag).FindFit(blocks_, bytes);
+  if (tag == kCleanTag || tag >= bins_.size()) return clean;
+  const BlockId own = bins(pool, tag).FindFit(blocks_, bytes);
+  if (own == kNoBlock) return clean;
+  if (clean == kNoBlock || blocks_[own].bytes <= blocks_[clean].bytes) return own;
+  return clean;
+}
+
+BlockId Heap::Take(BlockId id, Extent part) {
+  RemoveFree(id);
+  if (blocks_[id].offset < part.begin) {
+    const BlockId right = Split(id, part.begin);
+    InsertFree(id);
+    id = right;
+  }
+  if (part.end < EndOf(id)) InsertFree(Split(id, part.end));
+  Block& block = blocks_[id];
+  block.state = BlockState::kUsed;
+  block.chain = kNoBlock;
+  block.alias = kNoAlias;
+  used_bytes_ += block.bytes;
+  return id;
+}
+
+// `id` is in use or new. `merged`, if asked for, is the free block it became part of.
+void Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged) {
+  KnowTag(tag);
+  blocks_[id].tag = tag;
+  blocks_[id].epoch = epoch;
+  blocks_[id].key = 0;
+  id = MergeFree(id, /*join_clean=*/true);
+  InsertFree(id);
+  *merged = id;
+}
+
+void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
+  used_bytes_ -= blocks_[id].bytes;
+  MakeFree(id, tag, epoch, &id);
+  if (blocks_[id].pool == Pool::kSmall && empty_slabs_ > 1) ReturnSlabs(id, /*keep_slabs=*/1);
+}
+
+void Heap::Clean(StreamTag tag, Epoch passed) {
+  if (tag >= bins_.size()) return;
+  std::vector<BlockId> found;
+  for (const Bins& bins : *bins_[tag]) {
+    bins.ForEach(blocks_, 0, [&](BlockId id) {
+      if (blocks_[id].epoch <= passed) found.push_back(id);
+      return true;
+    });
+  }
+  for (const BlockId id : found) {
+    RemoveFree(id);
+    blocks_[id].tag = kCleanTag;
+    // Only with clean neighbours: joining a tagged one would undo the cleaning. A merge removes
+    // only clean blocks from the table, and those are not in `found`, or this one itself.
+    InsertFree(MergeFree(id, /*join_clean=*/false));
+  }
+}
+
+// --- Slabs -------------------------------------------------------------------------------------
+
+// Gives whole slabs of free small block `id` back to the large pool, but leaves `keep_slabs` in the
+// small pool altogether.
+void Heap::ReturnSlabs(BlockId id, Bytes keep_slabs) {
+  Extent slabs = WholeSlabs(blocks_[id]);
+  const Bytes elsewhere = empty_slabs_ - slabs.bytes() / slab_bytes_;
+  if (elsewhere < keep_slabs) slabs.begin += (keep_slabs - elsewhere) * slab_bytes_;
+  if (slabs.begin >= slabs.end) return;
+  id = Take(id, slabs);
+  Block& block = blocks_[id];
+  block.pool = Pool::kLarge;
+  Release(id, block.tag, block.epoch);
+}
+
+bool Heap::RefillSmall(StreamTag tag) {
+  BlockId found = kNoBlock;
+  const auto has_slab = [&](BlockId id) {
+    if (WholeSlabs(blocks_[id]).bytes() == 0) return true;
+    found = id;
+    return false;
+  };
+  if (tag < bins_.size()) bins(Pool::kLarge, tag).ForEach(blocks_, slab_bytes_, has_slab);
+  if (found == kNoBlock) bins(Pool::kLarge, kCleanTag).ForEach(blocks_, slab_bytes_, has_slab);
+  if (found == kNoBlock) return false;
+  const Bytes begin = WholeSlabs(blocks_[found]).begin;
+  const BlockId id = Take(found, {begin, begin + slab_bytes_});
+  used_bytes_ -= slab_bytes_;
+  blocks_[id].pool = Pool::kSmall;
+  // Not Release(): that would return the slab at once if an empty one waits for another stream.
+  BlockId merged = kNoBlock;
+  MakeFree(id, blocks_[id].tag, blocks_[id].epoch, &merged);
+  return true;
+}
+
+void Heap::DrainSmall() {
+  if (empty_slabs_ == 0) return;
+  std::vector<BlockId> found;
+  for (const auto& pools : bins_) {
+    (*pools)[static_cast<int>(Pool::kSmall)].ForEach(blocks_, slab_bytes_, [&](BlockId id) {
+      found.push_back(id);
+      return true;
+    });
+  }
+  // Returning the slabs of one block leaves the others where they are: pools do not merge.
+  for (const BlockId id : found) ReturnSlabs(id, /*keep_slabs=*/0);
+}
+
+// --- Space -------------------------------------------------------------------------------------
+
+void Heap::Append(Bytes bytes) {
+  BlockId merged = kNoBlock;
+  MakeFree(AppendBlock(bytes), kCleanTag, 0, &merged);
+}
+
+void Heap::Refill(Extent part) {
+  BlockId id = At(part.begin);
+  THIMBLE_CHECK(blocks_[id].state == BlockState::kVacant && part.end <= EndOf(id),
+                "H1: only vacant places can be refilled");
+  RemoveVacant(id);
+  if (blocks_[id].offset < part.begin) {
+    const BlockId right = Split(id, part.begin);
+    InsertVacant(id);
+    id = right;
+  }
+  if (part.end < EndOf(id)) InsertVacant(Split(id, part.end));
+  MakeFree(id, kCleanTag, 0, &id);
+}
+
+void Heap::Vacate(Extent part) {
+  BlockId id = Take(At(part.begin), part);
+  used_bytes_ -= part.bytes();
+  const auto is_vacant = [&](BlockId other) {
+    return other != kNoBlock && blocks_[other].state == BlockState::kVacant;
+  };
+  if (const BlockId next = blocks_[id].next; is_vacant(next)) {
+    RemoveVacant(next);
+    Absorb(id, next);
+  }
+  if (const BlockId previous = blocks_[id].previous; is_vacant(previous)) {
+    RemoveVacant(previous);
+    Absorb(previous, id);
+    id = previous;
+  }
+  InsertVacant(id);
+}
+
+void Heap::InsertVacant(BlockId id) {
+  Block& block = blocks_[id];
+  block.state = BlockState::kVacant;
+  block.pool = Pool::kLarge;
+  vacant_.emplace(block.offset, id);
+  vacant_bytes_ += block.bytes;
+}
+
+void Heap::RemoveVacant(BlockId id) {
+  vacant_.erase(blocks_[id].offset);
+  vacant_bytes_ -= blocks_[id].bytes;
+}
+
+// --- Looking -----------------------------------------------------------------------------------
+
+BlockId Heap::At(Bytes offset) const {
+  const Bytes boundary = RoundDown(offset, slab_bytes_);
+  BlockId id = index_.FirstFrom(boundary);
+  if (id == kNoBlock) return last_;
+  if (blocks_[id].offset > offset) return blocks_[id].previous;
+  while (EndOf(id) <= offset) id = blocks_[id].next;
+  return id;
+}
+
+Bytes Heap::LargestFree() const {
+  Bytes largest = 0;
+  for (const auto& pools : bins_) {
+    for (const Bins& bins : *pools) largest = std::max(largest, bins.LargestBytes(blocks_));
+  }
+  return largest;
+}
+
+void Heap::CheckInvariants() const {
+  Bytes at = 0;
+  Bytes used = 0;
+  std::array<Bytes, kPools> free{};
+  Bytes vacant = 0;
+  Bytes empty_slabs = 0;
+  BlockId previous = kNoBlock;
+  for (BlockId id = first_; id != kNoBlock; id = blocks_[id].next) {
+    const Block& block = blocks_[id];
+    THIMBLE_CHECK(block.offset == at && block.bytes > 0, "H1: blocks do not tile the home space");
+    THIMBLE_CHECK(block.previous == previous, "H1: neighbours disagree");
+    THIMBLE_CHECK(block.state != BlockState::kUnused, "H1: an unused record is in the list");
+    THIMBLE_CHECK(At(at) == id, "H4: the address index misses a block");
+    THIMBLE_CHECK(At(at + block.bytes - 1) == id, "H4: the address index misses a block's end");
+    if (block.state == BlockState::kUsed) used += block.bytes;
+    if (block.state == BlockState::kVacant) vacant += block.bytes;
+    if (block.state == BlockState::kFree) {
+      free[static_cast<int>(block.pool)] += block.bytes;
+      if (block.pool == Pool::kSmall) empty_slabs += WholeSlabs(block).bytes() / slab_bytes_;
+    }
+    if (previous != kNoBlock && blocks_[previous].state == block.state) {
+      THIMBLE_CHECK(block.state == BlockState::kUsed || (block.state == BlockState::kFree &&
+                                                         (blocks_[previous].pool != block.pool ||
+                                                          blocks_[previous].tag != block.tag)),
+                    "H3: two neighbours should be one block");
+    }
+    at += block.bytes;
+    previous = id;
+  }
+  THIMBLE_CHECK(previous == last_ && at == end(), "H1: the list does not end at last()");
+  THIMBLE_CHECK(used == used_bytes_ && vacant == vacant_bytes_ && free == free_bytes_ &&
+                    empty_slabs == empty_slabs_,
+                "H5: a counter is not the sum over blocks");
+  CheckBins();
+}
+
+void Heap::CheckBins() const {
+  std::size_t listed = 0;
+  for (std::size_t tag = 0; tag < bins_.size(); ++tag) {
+    for (int pool = 0; pool < kPools; ++pool) {
+      (*bins_[tag])[pool].ForEach(blocks_, 0, [&](BlockId id) {
+        const Block& block = blocks_[id];
+        THIMBLE_CHECK(block.state == BlockState::kFree && block.tag == tag &&
+                          static_cast<int>(block.pool) == pool &&
+                          block.bin == Bins::BinOf(block.bytes),
+                      "H2: a bin holds a block that does not belong there");
+        ++listed;
+        return true;
+      });
+    }
+  }
+  std::size_t free_blocks = 0;
+  for (BlockId id = first_; id != kNoBlock; id = blocks_[id].next) {
+    if (blocks_[id].state == BlockState::kFree) ++free_blocks;
+  }
+  THIMBLE_CHECK(listed == free_blocks, "H2: a free block is in no bin");
+}
+
+}  // namespace thimble

@@ -1,0 +1,142 @@
+// Who owns which byte of the home space. Free blocks are found by size (bins.h), merged with their
+// neighbours the moment they are freed, and always split exactly. Pure bookkeeping: no driver.
+//
+// Invariants (CheckInvariants() proves them):
+//   H1  Blocks tile [0, end()): no gap, no overlap, previous/next in order of offsets. So every
+//       byte has exactly one owner, and no byte can be handed out twice.
+//   H2  A free block is in the bin of its pool, tag and size, and no other block is in a bin.
+//   H3  Two neighbouring free blocks differ in pool or tag; two neighbouring vacant ones do not
+//   exist. H4  The address index names the first block of every slot. H5  free_bytes(),
+//   used_bytes(), vacant_bytes() and empty_slabs_ are the sums over blocks.
+//
+// Small blocks (Pool::kSmall) come from slabs: whole slots taken out of the large pool. One empty
+// slab is kept, the others return to the large pool as soon as they are empty.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "allocator/base/bytes.h"
+#include "allocator/stitch/address_index.h"
+#include "allocator/stitch/bins.h"
+#include "allocator/stitch/block.h"
+#include "allocator/vmm/alias_space.h"
+
+namespace thimble {
+
+class Heap {
+ public:
+  // A slab is one slot of the home space.
+  explicit Heap(Bytes slab_bytes);
+
+  // --- Space -----------------------------------------------------------------------------------
+
+  // [end(), end() + bytes) becomes free on every stream.
+  void Append(Bytes bytes);
+  // `part` of a vacant block becomes free on every stream.
+  void Refill(Extent part);
+  // `part` of one clean free block of the large pool becomes vacant.
+  void Vacate(Extent part);
+  // The lowest vacant block, or kNoBlock.
+  BlockId FirstVacant() const { return vacant_.empty() ? kNoBlock : vacant_.begin()->second; }
+
+  // --- Blocks ----------------------------------------------------------------------------------
+
+  // A free block of at least `bytes` that work on `tag` may use at once, or kNoBlock.
+  BlockId FindFit(Pool pool, StreamTag tag, Bytes bytes) const;
+  // Cuts `part` out of free block `id`; what is left stays free. Returns the block now in use.
+  BlockId Take(BlockId id, Extent part);
+  // A block in use is free again, on stream `tag` at once, elsewhere when `epoch` has passed there.
+  void Release(BlockId id, StreamTag tag, Epoch epoch);
+  // What was freed on `tag` up to `passed` is free on every stream.
+  void Clean(StreamTag tag, Epoch passed);
+
+  // --- Slabs -----------------------------------------------------------------------------------
+
+  // Moves one slab from the large to the small pool; false if no free block holds a whole one.
+  bool RefillSmall(StreamTag tag);
+  // Moves every empty slab back.
+  void DrainSmall();
+
+  // --- Looking ---------------------------------------------------------------------------------
+
+  // The block that covers home byte `offset`; `offset` is below end().
+  BlockId At(Bytes offset) const;
+  bool UsableBy(BlockId id, StreamTag tag) const {
+    const Block& block = blocks_[id];
+    return block.state == BlockState::kFree && block.pool == Pool::kLarge &&
+           (block.tag == tag || block.tag == kCleanTag);
+  }
+  // Calls visit(block) for every free block of the large pool of at least `bytes` that `tag` may
+  // use.
+  template <typename Visit>
+  void ForEachUsable(StreamTag tag, Bytes bytes, Visit visit) const {
+    const auto visit_all = [&](BlockId id) {
+      visit(blocks_[id]);
+      return true;
+    };
+    bins(Pool::kLarge, kCleanTag).ForEach(blocks_, bytes, visit_all);
+    if (tag != kCleanTag && tag < bins_.size()) {
+      bins(Pool::kLarge, tag).ForEach(blocks_, bytes, visit_all);
+    }
+  }
+
+  Block& block(BlockId id) { return blocks_[id]; }
+  const Block& block(BlockId id) const { return blocks_[id]; }
+  BlockId first() const { return first_; }
+  BlockId last() const { return last_; }
+  Bytes end() const { return last_ == kNoBlock ? 0 : EndOf(last_); }
+  Bytes EndOf(BlockId id) const { return blocks_[id].offset + blocks_[id].bytes; }
+  Bytes slab_bytes() const { return slab_bytes_; }
+
+  Bytes used_bytes() const { return used_bytes_; }
+  Bytes vacant_bytes() const { return vacant_bytes_; }
+  Bytes free_bytes(Pool pool) const { return free_bytes_[static_cast<int>(pool)]; }
+  // The largest free block, whoever may use it.
+  Bytes LargestFree() const;
+
+  void CheckInvariants() const;  // O(blocks)
+
+ private:
+  using PoolBins = std::array<Bins, kPools>;
+
+  Bins& bins(Pool pool, StreamTag tag) { return (*bins_[tag])[static_cast<int>(pool)]; }
+  const Bins& bins(Pool pool, StreamTag tag) const { return (*bins_[tag])[static_cast<int>(pool)]; }
+  void KnowTag(StreamTag tag);
+
+  BlockId NewRecord();
+  BlockId AppendBlock(Bytes bytes);
+  BlockId Split(BlockId id, Bytes at);
+  void Absorb(BlockId left, BlockId right);
+  BlockId MergeFree(BlockId id, bool join_clean);
+  void InsertFree(BlockId id);
+  void RemoveFree(BlockId id);
+  void MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged);
+  void InsertVacant(BlockId id);
+  void RemoveVacant(BlockId id);
+
+  Extent WholeSlabs(const Block& block) const;
+  void ReturnSlabs(BlockId id, Bytes keep_slabs);
+
+  void CheckBins() const;
+
+  const Bytes slab_bytes_;
+  std::vector<Block> blocks_;
+  std::vector<BlockId> unused_;
+  BlockId first_ = kNoBlock;
+  BlockId last_ = kNoBlock;
+  AddressIndex index_;
+  std::vector<std::unique_ptr<PoolBins>> bins_;  // by tag
+  std::map<Bytes, BlockId> vacant_;              // by offset
+  Bytes used_bytes_ = 0;
+  Bytes vacant_bytes_ = 0;
+  std::array<Bytes, kPools> free_bytes_{};
+  Bytes empty_slabs_ = 0;  // whole slabs inside free blocks of the small pool
+};
+
+}  // namespace thimble

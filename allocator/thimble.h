@@ -1,0 +1,153 @@
+/* Thimble's C interface: one arena per device, plain C types only.
+ *
+ * It is what the TensorFlow plugin, the JAX front and Python (ctypes) talk to, so that no C++ type
+ * crosses a library border. Rules that hold for every function:
+ *   - It never throws, never exits and never prints. A failure is a status; thimble_last_error()
+ *     says, on the same thread, which value was wrong and what to do.
+ *   - A call that fails changes nothing.
+ *   - All functions are thread-safe, except that thimble_destroy() must be the last call on its
+ *     arena.
+ *   - Structs that Thimble fills start with struct_size, set by the caller to sizeof: a newer
+ *     library fills only what an older caller knows.
+ */
+#ifndef THIMBLE_H_
+#define THIMBLE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grows by one when a signature or a meaning changes; adding functions or fields does not. */
+#define THIMBLE_ABI_VERSION 1
+
+typedef struct thimble_arena thimble_arena;
+
+typedef enum thimble_status {
+  THIMBLE_OK = 0,
+  THIMBLE_INVALID_ARGUMENT = 1, /* a value, an option or a pointer that cannot be right */
+  THIMBLE_OUT_OF_MEMORY = 2,    /* thimble_explain() tells why */
+  THIMBLE_UNAVAILABLE = 3,      /* no driver, no device, or the device was lost */
+  THIMBLE_INTERNAL = 4          /* the driver or the system refused something it should not */
+} thimble_status;
+
+/* THIMBLE_ABI_VERSION of the library that was loaded. */
+uint32_t thimble_abi_version(void);
+
+/* Text of the last failure on this thread; "" if there was none. Valid until the next call. */
+const char* thimble_last_error(void);
+
+/* `options` is "key:value,key:value", the grammar of THIMBLE_CONF; NULL or "" means all defaults.
+ * allocator/README.md lists the keys. The arena is ready when this returns. */
+thimble_status thimble_create(const char* options, thimble_arena** arena);
+
+/* Gives everything back to the driver. Blocks still held become invalid. NULL is allowed. */
+void thimble_destroy(thimble_arena* arena);
+
+/* The effective options, in the same grammar; valid as long as the arena. */
+const char* thimble_options(const thimble_arena* arena);
+
+/* One block of at least `bytes`, contiguous in addresses, aligned to `alignment` (0 or a power of
+ * two up to 2 MiB; never less than 256). It may be used at once in the order of `stream`.
+ * `key` names who asks (0: nobody); it is kept for explanations and plans.
+ * Zero bytes give a null block, which thimble_free() accepts. */
+thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
+                                uint64_t stream, uint64_t key, void** block);
+
+/* Returns a block. Work already submitted to `stream` may still use it; other streams get its
+ * memory only when `stream` has passed this point. */
+thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream);
+
+typedef struct thimble_block_info {
+  size_t struct_size;
+  uint64_t bytes; /* usable from its address: the request, rounded up to 256 */
+  uint64_t key;   /* who asked; 0 for small blocks served from a thread's magazine */
+  uint64_t seams; /* places where it jumps in physical memory: 0 unless stitched */
+} thimble_block_info;
+
+/* What is known about a block that is held now. */
+thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info);
+
+/* Bytes, unless the comment says otherwise. One sum is exact at every call:
+ *   reserved = in_use + magazines + free_small + free_large + spare                         */
+typedef struct thimble_stats {
+  size_t struct_size;
+  uint64_t in_use;           /* held by callers, rounded to 256 B, padding included */
+  uint64_t magazines;        /* small blocks cached by threads */
+  uint64_t free_small;       /* free inside slabs of small blocks */
+  uint64_t free_large;       /* free elsewhere */
+  uint64_t spare;            /* chunks the driver refused to take back: used first */
+  uint64_t reserved;         /* physical memory taken from the driver */
+  uint64_t vacant;           /* home addresses whose memory was trimmed */
+  uint64_t limit;            /* reserved never exceeds it */
+  uint64_t peak_in_use;      /* counts magazines as in use */
+  uint64_t peak_reserved;
+  uint64_t largest_free;     /* largest block that needs no stitching */
+  uint64_t largest_request;  /* largest one served so far */
+  uint64_t alias_active;     /* addresses of stitched blocks in use */
+  uint64_t alias_idle;       /* addresses cached for the next stitch */
+  uint64_t live_blocks;      /* number of blocks held by callers */
+  uint64_t allocations;      /* number of blocks ever handed out */
+  uint64_t stitches;         /* number of blocks that were stitched */
+  uint64_t stitch_hits;      /* of these, how many needed no driver call */
+  uint64_t out_of_memory;    /* number of requests that failed */
+} thimble_stats;
+
+thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
+
+/* Peaks restart from the current values. */
+thimble_status thimble_reset_peaks(thimble_arena* arena);
+
+/* Gives whole free chunks back to the driver until at most `keep_bytes` are reserved. Waits for
+ * streams that may still use them. `released_bytes` may be NULL. */
+thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes);
+
+typedef enum thimble_oom_kind {
+  THIMBLE_OOM_NONE = 0,
+  THIMBLE_OOM_TRUE = 1,          /* more bytes are asked for than are free anywhere */
+  THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not in pieces that can be stitched */
+  THIMBLE_OOM_LIMIT = 3,         /* the arena's own limit stops it; the device has more */
+  THIMBLE_OOM_DRIVER = 4         /* the driver gave less than the limit allows: others hold memory */
+} thimble_oom_kind;
+
+typedef struct thimble_oom {
+  size_t struct_size;
+  thimble_oom_kind kind;
+  uint64_t requested;
+  uint64_t missing;              /* how many more bytes would have made it fit */
+  uint64_t in_use;
+  uint64_t free;
+  uint64_t reserved;
+  uint64_t limit;
+  uint64_t largest_free;         /* without stitching */
+  uint64_t largest_stitchable;   /* with stitching */
+  uint64_t device_free;          /* as the driver tells */
+  uint32_t holders;              /* how many entries below are filled, largest first */
+  uint64_t holder_key[8];
+  uint64_t holder_bytes[8];
+} thimble_oom;
+
+/* Why the last request on this arena failed; kind NONE if none did. */
+thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom);
+
+/* A step of training begins: recorded in the log. */
+thimble_status thimble_mark_step(thimble_arena* arena);
+
+/* Writes every allocation and free from now on to `path` (binary event log). */
+thimble_status thimble_log_start(thimble_arena* arena, const char* path);
+thimble_status thimble_log_stop(thimble_arena* arena);
+
+/* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
+ * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */
+thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes);
+
+/* Checks every invariant of the arena: for tests. Stops the process if one is broken. */
+thimble_status thimble_check(thimble_arena* arena);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* THIMBLE_H_ */
