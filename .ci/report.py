@@ -9,8 +9,8 @@ import json
 import pathlib
 import re
 import sys
-import urllib.parse
 import xml.etree.ElementTree as ElementTree
+from urllib.request import url2pathname
 
 GPU = "needs a real GPU"
 # How unittest and pytest mention skips. GoogleTest writes them into its XML.
@@ -41,7 +41,7 @@ class Tally:
     def test_result(self, name, result):
         """One run of one test program: as many cases as it wrote down."""
         files = {
-            output["name"]: pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(output["uri"]).path))
+            output["name"]: pathlib.Path(url2pathname(output["uri"][len("file://"):]))
             for output in result.get("testActionOutput", [])
         }
         failures_before = len(self.failures)

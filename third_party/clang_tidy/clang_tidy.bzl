@@ -1,7 +1,7 @@
 """An aspect that runs clang-tidy over the sources of cc_* targets, as they are compiled."""
 
 # clang knows more than the compiler of the default build: most of all, who holds which lock.
-_WARNINGS = ["-Wall", "-Wextra", "-Wthread-safety"]
+_WARNINGS = ["-Wall", "-Wextra", "-Wreserved-identifier", "-Wthread-safety"]
 
 def _flags(ctx, context):
     flags = ctx.fragments.cpp.cxxopts + _WARNINGS
@@ -27,10 +27,14 @@ def _clang_tidy_impl(target, ctx):
             continue
         report = ctx.actions.declare_file("%s.%s.tidy" % (target.label.name, source.basename))
         ctx.actions.run_shell(
-            # Into a file and shown on failure only: even without findings it counts what it ignored.
-            command = "report=$1; shift; clang-tidy --quiet \"$@\" &>$report || { cat $report; exit 1; }",
-            arguments = [report.path, "--config-file=" + ctx.file._config.path, source.path, "--"] +
-                        _flags(ctx, context),
+            # Shown on failure only: even without findings it counts the warnings it ignored.
+            command = "clang-tidy --quiet \"${@:2}\" &>$1 || { cat $1; exit 1; }",
+            arguments = [
+                report.path,
+                "--config-file=" + ctx.file._config.path,
+                source.path,
+                "--",
+            ] + _flags(ctx, context),
             inputs = depset([source, ctx.file._config] + headers, transitive = [context.headers]),
             outputs = [report],
             mnemonic = "ClangTidy",

@@ -10,10 +10,11 @@ def _candidates(ctx):
     wheels = find_package(ctx, "nvidia")
     return [ctx.path("/usr/local/cuda")] + ([wheels.get_child("cu13")] if wheels else [])
 
-def _library_folder(root):
-    for name in ["lib64", "lib"]:
-        if root.get_child(name).get_child("libcudart_static.a").exists:
-            return root.get_child(name)
+def _runtime(root):
+    for folder in ["lib64", "lib"]:
+        archive = root.get_child(folder).get_child("libcudart_static.a")
+        if archive.exists:
+            return archive
     return None
 
 def _cuda_configure_impl(ctx):
@@ -21,15 +22,16 @@ def _cuda_configure_impl(ctx):
     if not roots:
         fail(("@%s: no cuda.h in CUDA_HOME, /usr/local/cuda or the Python wheels. " +
               "'./dev test' installs everything.") % ctx.name)
-    ctx.symlink(roots[0].get_child("include"), "include")
+    root = roots[0]
+    ctx.symlink(root.get_child("include"), "include")
 
     # Headers are enough for most of the project, and a toolkit may be headers only.
-    compilers = [r for r in roots if r.get_child("bin").get_child("nvcc").exists and _library_folder(r)]
-    nvcc = ""
-    if compilers:
-        nvcc = str(compilers[0].get_child("bin").get_child("nvcc"))
-        ctx.symlink(_library_folder(compilers[0]).get_child("libcudart_static.a"), "libcudart_static.a")
-    ctx.file("nvcc.bzl", "NVCC = \"%s\"\n" % nvcc)
+    compiler = root.get_child("bin").get_child("nvcc")
+    runtime = _runtime(root)
+    usable = compiler.exists and runtime
+    if usable:
+        ctx.symlink(runtime, "libcudart_static.a")
+    ctx.file("nvcc.bzl", "NVCC = \"%s\"\n" % (compiler if usable else ""))
     ctx.symlink(ctx.attr._build_file, "BUILD")
 
 cuda_configure = repository_rule(

@@ -18,7 +18,8 @@ def _host(options):
 def _own_includes(ctx):
     folders = []
     for include in ctx.attr.includes:
-        path = "/".join([part for part in [ctx.label.workspace_root, ctx.label.package, include] if part])
+        parts = [ctx.label.workspace_root, ctx.label.package, include]
+        path = "/".join([part for part in parts if part])
         folders += [path, ctx.bin_dir.path + "/" + path]
     return folders
 

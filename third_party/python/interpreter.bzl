@@ -12,7 +12,7 @@ def interpreter(ctx):
     named = ctx.os.environ.get("THIMBLE_PYTHON")
     python = ctx.path(named or str(ctx.path(Label("//:WORKSPACE")).dirname) + "/.venv/bin/python")
     if not python.exists:
-        fail("@%s: there is no Python at %s. './dev test' installs everything." % (ctx.name, python))
+        fail("@%s: no Python at %s. './dev test' installs everything." % (ctx.name, python))
     return python
 
 def find_package(ctx, name):

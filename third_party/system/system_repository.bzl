@@ -40,7 +40,7 @@ def _system_repository_impl(ctx):
 
 system_repository = repository_rule(
     implementation = _system_repository_impl,
-    doc = "Links `headers` of /usr/include and `libraries` of the library folders into a repository.",
+    doc = "Links `headers` of /usr/include and `libraries` into a repository.",
     local = True,
     attrs = {
         "build_file": attr.label(mandatory = True, allow_single_file = True),
