@@ -1,7 +1,13 @@
 """An aspect that runs clang-tidy over the sources of cc_* targets, as they are compiled."""
 
 # clang knows more than the compiler of the default build: most of all, who holds which lock.
-_WARNINGS = ["-Wall", "-Wextra", "-Wreserved-identifier", "-Wthread-safety"]
+_WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wold-style-cast",
+    "-Wreserved-identifier",
+    "-Wthread-safety",
+]
 
 def _flags(ctx, context):
     flags = ctx.fragments.cpp.cxxopts + _WARNINGS

@@ -18,10 +18,11 @@ def _runtime(root):
     return None
 
 def _cuda_configure_impl(ctx):
-    roots = [r for r in _candidates(ctx) if r.get_child("include").get_child("cuda.h").exists]
+    candidates = _candidates(ctx)
+    roots = [r for r in candidates if r.get_child("include").get_child("cuda.h").exists]
     if not roots:
-        fail(("@%s: no cuda.h in CUDA_HOME, /usr/local/cuda or the Python wheels. " +
-              "'./dev test' installs everything.") % ctx.name)
+        fail("@%s: no include/cuda.h in %s. './dev test' installs it, unless CUDA_HOME is set." %
+             (ctx.name, " or ".join([str(candidate) for candidate in candidates])))
     root = roots[0]
     ctx.symlink(root.get_child("include"), "include")
 
