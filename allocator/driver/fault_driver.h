@@ -24,8 +24,8 @@ namespace thimble {
 
 // Which calls fail. Only calls in `among` are looked at, counted from 0 when the plan is armed.
 struct FaultPlan {
-  std::uint64_t first = 0;   // the first that fails
-  std::uint64_t every = 0;   // then every how many again: 0 never, 1 all that follow (sticky)
+  std::uint64_t first = 0;  // the first that fails
+  std::uint64_t every = 0;  // then every how many again: 0 never, 1 all that follow (sticky)
   DriverCallSet among = DriverCallSet::All();
   absl::StatusCode code = absl::StatusCode::kResourceExhausted;
 };

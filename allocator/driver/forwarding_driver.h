@@ -35,9 +35,7 @@ class ForwardingDriver : public Driver {
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override {
     return base_.Passed(stream, point);
   }
-  absl::Status Wait(StreamId stream, StreamSeq point) override {
-    return base_.Wait(stream, point);
-  }
+  absl::Status Wait(StreamId stream, StreamSeq point) override { return base_.Wait(stream, point); }
   absl::StatusOr<MemoryInfo> GetMemoryInfo() override { return base_.GetMemoryInfo(); }
 
  protected:

@@ -130,7 +130,8 @@ HostDriver::HostDriver(const HostOptions& options, int file)
 
 HostDriver::~HostDriver() {
   MutexLock lock(&mutex_);
-  for (const AddressRange& range : table_.Reservations()) munmap(Pointer(range.address), range.bytes);
+  for (const AddressRange& range : table_.Reservations())
+    munmap(Pointer(range.address), range.bytes);
   process_areas.fetch_sub(booked_areas_);
   close(file_);
 }
@@ -153,9 +154,9 @@ void HostDriver::SettleAreas() {
 
 absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
   if (!IsPowerOfTwo(alignment) || alignment < properties_.granularity) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("R5: alignment ", alignment, " is not a power of two of at least ",
-                     properties_.granularity));
+    return absl::InvalidArgumentError(absl::StrCat("R5: alignment ", alignment,
+                                                   " is not a power of two of at least ",
+                                                   properties_.granularity));
   }
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
@@ -181,7 +182,8 @@ absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
 absl::Status HostDriver::Release(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckRelease({address, bytes}));
-  // The kernel may have joined this with a neighbouring reservation: then it can need one more area.
+  // The kernel may have joined this with a neighbouring reservation: then it can need one more
+  // area.
   if (munmap(Pointer(address), bytes) != 0) return SystemError("munmap");
   table_.RemoveReservation(address);
   SettleAreas();
@@ -193,9 +195,8 @@ absl::StatusOr<ChunkHandle> HostDriver::Create(Bytes bytes) {
   THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
   const Bytes free_bytes = properties_.total_bytes - file_ranges_.taken_bytes();
   if (bytes > free_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a chunk of ", bytes, " bytes: ", free_bytes, " of ",
-                     properties_.total_bytes, " are free"));
+    return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", bytes, " bytes: ", free_bytes,
+                                                     " of ", properties_.total_bytes, " are free"));
   }
   return table_.AddChunk({file_ranges_.Take(bytes), bytes});
 }
@@ -257,6 +258,7 @@ void HostDriver::FreeBytes(FileRange dead) {
 
 absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
                               StreamId /*stream*/) {
+  if (bytes == 0) return absl::OkStatus();
   {
     MutexLock lock(&mutex_);
     THIMBLE_RETURN_IF_ERROR(table_.Translate({device, bytes}, /*need_access=*/true).status());

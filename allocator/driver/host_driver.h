@@ -63,7 +63,8 @@ class HostDriver : public Driver {
   absl::Status Wait(StreamId stream, StreamSeq point) override;
   absl::StatusOr<MemoryInfo> GetMemoryInfo() override;
 
-  // A second handle for a chunk, as whoever imported it would hold (R8). It is destroyed on its own.
+  // A second handle for a chunk, as whoever imported it would hold (R8). It is destroyed on its
+  // own.
   absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk);
 
   // Which physical byte is behind an address, and which ranges are behind many: two addresses are

@@ -139,10 +139,10 @@ absl::StatusOr<FileRange> ShadowTable::Map(AddressRange range, ChunkHandle chunk
     return Broken("R2", Name(range), " already has a mapping at 0x", absl::Hex(next->first));
   }
   const FileRange file{found->second, references.bytes};
-  const std::uint64_t before = BordersOf(range, *home);
-  mappings_.emplace_hint(next, range.address, Mapping{file});
+  const Neighbours around = NeighboursOf(range, *home, next);
+  const auto added = mappings_.emplace_hint(next, range.address, Mapping{file});
+  areas_ = areas_ - Borders(around, nullptr) + Borders(around, &added->second);
   ++references.mappings;
-  areas_ = areas_ - before + BordersOf(range, *home);
   return file;
 }
 
@@ -161,10 +161,9 @@ std::optional<FileRange> ShadowTable::Unmap(Address address) {
   THIMBLE_CHECK(found != mappings_.end(), "T1: unknown mapping");
   const FileRange file = found->second.file;
   const AddressRange range{address, file.bytes};
-  const AddressRange home = *ReservationOf(range);
-  const std::uint64_t before = BordersOf(range, home);
+  const Neighbours around = NeighboursOf(range, *ReservationOf(range), std::next(found));
+  areas_ = areas_ - Borders(around, &found->second) + Borders(around, nullptr);
   mappings_.erase(found);
-  areas_ = areas_ - before + BordersOf(range, home);
   --references_.at(file.offset).mappings;
   return ForgetIfDead(file.offset);
 }
@@ -193,10 +192,11 @@ void ShadowTable::RevokeAccess(const std::vector<AddressRange>& granted) {
 }
 
 void ShadowTable::SetAccessible(AddressRange range, bool accessible) {
-  const AddressRange home = *ReservationOf(range);
-  const std::uint64_t before = BordersOf(range, home);
-  mappings_.at(range.address).accessible = accessible;
-  areas_ = areas_ - before + BordersOf(range, home);
+  const auto found = mappings_.find(range.address);
+  const Neighbours around = NeighboursOf(range, *ReservationOf(range), std::next(found));
+  areas_ -= Borders(around, &found->second);
+  found->second.accessible = accessible;
+  areas_ += Borders(around, &found->second);
 }
 
 absl::StatusOr<std::vector<FileRange>> ShadowTable::Translate(AddressRange range,
@@ -238,25 +238,34 @@ ShadowTable::Mappings::const_iterator ShadowTable::FirstBehind(Address address) 
   return next;
 }
 
-std::uint64_t ShadowTable::BordersAt(Address address, AddressRange home) const {
-  if (address == home.address || address == End(home)) return 0;
-  const auto next = mappings_.lower_bound(address);
-  const Mapping* right = nullptr;
-  const Mapping* left = nullptr;
-  if (next != mappings_.end() && next->first == address) right = &next->second;
-  if (next != mappings_.begin()) {
-    const auto& [first, mapping] = *std::prev(next);
-    if (first + mapping.file.bytes == address) left = &mapping;
+ShadowTable::Neighbours ShadowTable::NeighboursOf(AddressRange range, AddressRange home,
+                                                  Mappings::const_iterator next) const {
+  Neighbours around;
+  around.left.outside = range.address == home.address;
+  around.right.outside = End(range) == End(home);
+  if (next != mappings_.end() && next->first == End(range)) around.right.mapping = &next->second;
+  // The mapping of `range` itself, if there is one, comes right before `next`.
+  auto previous = next;
+  if (previous != mappings_.begin() && std::prev(previous)->first == range.address) --previous;
+  if (previous != mappings_.begin()) {
+    const auto& [first, mapping] = *--previous;
+    if (first + mapping.file.bytes == range.address) around.left.mapping = &mapping;
   }
-  if (left == nullptr && right == nullptr) return 0;
-  if (left == nullptr || right == nullptr) return 1;
-  const bool one_area = left->accessible == right->accessible &&
-                        left->file.offset + left->file.bytes == right->file.offset;
+  return around;
+}
+
+std::uint64_t ShadowTable::Border(Side left, Side right) {
+  if (left.outside || right.outside) return 0;
+  if (left.mapping == nullptr && right.mapping == nullptr) return 0;
+  if (left.mapping == nullptr || right.mapping == nullptr) return 1;
+  const FileRange file = left.mapping->file;
+  const bool one_area = left.mapping->accessible == right.mapping->accessible &&
+                        file.offset + file.bytes == right.mapping->file.offset;
   return one_area ? 0 : 1;
 }
 
-std::uint64_t ShadowTable::BordersOf(AddressRange range, AddressRange home) const {
-  return BordersAt(range.address, home) + BordersAt(End(range), home);
+std::uint64_t ShadowTable::Borders(const Neighbours& around, const Mapping* middle) {
+  return Border(around.left, {middle}) + Border({middle}, around.right);
 }
 
 void ShadowTable::CheckInvariants() const {
@@ -270,15 +279,17 @@ void ShadowTable::CheckInvariants() const {
   absl::flat_hash_map<Bytes, References> counted;
   for (const auto& [handle, offset] : handles_) ++counted[offset].handles;
   previous_end = 0;
-  for (const auto& [address, mapping] : mappings_) {
+  for (auto next = mappings_.begin(); next != mappings_.end();) {
+    const auto& [address, mapping] = *next++;
     const AddressRange range{address, mapping.file.bytes};
     const std::optional<AddressRange> home = ReservationOf(range);
     THIMBLE_CHECK(home.has_value(), "T1: a mapping outside of every reservation");
     THIMBLE_CHECK(address >= previous_end, "T1: mappings overlap");
-    // A border between two mappings is counted once, by the left one.
-    if (address != previous_end) areas += BordersAt(address, *home);
-    areas += BordersAt(End(range), *home);
     previous_end = End(range);
+    const Neighbours around = NeighboursOf(range, *home, next);
+    areas += Border({&mapping}, around.right);
+    // A border with a mapping to the left was counted there.
+    if (around.left.mapping == nullptr) areas += Border(around.left, {&mapping});
     ++counted[mapping.file.offset].mappings;
     const auto known = references_.find(mapping.file.offset);
     THIMBLE_CHECK(known != references_.end(), "T2: a mapping of a forgotten file range");

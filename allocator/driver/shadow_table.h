@@ -5,15 +5,17 @@
 // Check, and every function that returns an error, has changed nothing.
 //
 // The table also counts *areas*: the pieces into which the kernel cuts the reserved addresses
-// (/proc/self/maps shows one line for each). Two neighbouring mappings share an area if their access
-// is the same and their bytes are neighbours in the file; so do neighbouring vacant addresses.
+// (/proc/self/maps shows one line for each). Two neighbouring mappings share an area if their
+// access is the same and their bytes are neighbours in the file; so do neighbouring vacant
+// addresses.
 //
 // Invariants (CheckInvariants):
 //   T1  Reservations do not overlap; every mapping lies inside one; mappings do not overlap.
 //   T2  A file range is known if and only if a handle or a mapping refers to it, and its counts of
 //       both are right (R7, R8).
 //   T3  A mapping is exactly as large as its file range (R1).
-//   T4  areas() is what a walk over all reservations counts. The kernel never has more: it merges at
+//   T4  areas() is what a walk over all reservations counts. The kernel never has more: it merges
+//   at
 //       least what is merged here.
 //
 // Not thread-safe: HostDriver holds its lock around every call.
@@ -92,14 +94,27 @@ class ShadowTable {
   };
   using Mappings = std::map<Address, Mapping>;
 
+  // One side of a place: a mapping, vacant addresses (null), or the end of the reservation.
+  struct Side {
+    const Mapping* mapping = nullptr;
+    bool outside = false;
+  };
+  struct Neighbours {
+    Side left;
+    Side right;
+  };
+  // How many areas begin between two sides: 0 or 1.
+  static std::uint64_t Border(Side left, Side right);
+  // How many begin at both ends of `middle`: all that one mapping can add or take away.
+  static std::uint64_t Borders(const Neighbours& around, const Mapping* middle);
+
   // The reservation that holds all of `range`, or nothing.
   std::optional<AddressRange> ReservationOf(AddressRange range) const;
   // The first mapping that ends behind `address`.
   Mappings::const_iterator FirstBehind(Address address) const;
-  // How many areas the kernel begins at `address`, which is inside `home` and inside no mapping.
-  std::uint64_t BordersAt(Address address, AddressRange home) const;
-  // The same at both ends of `range`: all that one mapping can add or take away.
-  std::uint64_t BordersOf(AddressRange range, AddressRange home) const;
+  // What touches `range` on both sides, where `next` is the first mapping behind it.
+  Neighbours NeighboursOf(AddressRange range, AddressRange home,
+                          Mappings::const_iterator next) const;
   absl::Status CheckAligned(AddressRange range) const;
   ChunkHandle AddHandle(Bytes offset);
   std::optional<FileRange> ForgetIfDead(Bytes offset);
