@@ -1,0 +1,252 @@
+#include "allocator/observe/trace_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+constexpr Bytes kMaxBytes = Bytes{1} << 63;
+constexpr std::uint32_t kMaxIds = ~std::uint32_t{0};
+
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// Nothing unless `text` is all digits and fits in 64 bits.
+std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
+  constexpr std::uint64_t kMax = ~std::uint64_t{0};
+  if (text.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    const std::uint64_t digit = static_cast<std::uint64_t>(c - '0');
+    if (number > (kMax - digit) / 10) return std::nullopt;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+// Takes the next field off the front of `line`; empty at the end.
+absl::string_view NextField(absl::string_view* line) {
+  std::size_t begin = 0;
+  while (begin < line->size() && IsBlank((*line)[begin])) ++begin;
+  std::size_t end = begin;
+  while (end < line->size() && !IsBlank((*line)[end])) ++end;
+  const absl::string_view field = line->substr(begin, end - begin);
+  line->remove_prefix(end);
+  return field;
+}
+
+// What people see of a text that may be anything at all.
+std::string Quote(absl::string_view text) {
+  constexpr std::size_t kShown = 60;
+  const bool cut = text.size() > kShown;
+  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)), cut ? "...'" : "'");
+}
+
+class Parser {
+ public:
+  explicit Parser(absl::string_view name) : name_(name) {}
+
+  absl::Status ParseLine(absl::string_view line);
+  Trace TakeTrace() && { return std::move(trace_); }
+
+ private:
+  struct LiveBlock {
+    TraceOp op;
+    std::uint64_t line = 0;
+  };
+
+  absl::Status ParseAllocate(absl::string_view fields);
+  absl::Status ParseFree(absl::string_view fields);
+  absl::Status ParseStep(absl::string_view fields);
+
+  absl::StatusOr<std::uint64_t> TakeNumber(absl::string_view* fields, absl::string_view what,
+                                           absl::string_view form) const;
+  // Zero where the line has ended already.
+  absl::StatusOr<std::uint64_t> TakeOptionalNumber(absl::string_view* fields,
+                                                   absl::string_view what) const;
+  absl::Status ExpectEnd(absl::string_view fields, absl::string_view form) const;
+  absl::StatusOr<std::uint32_t> TakeId();
+  absl::Status Error(absl::string_view text, absl::string_view wrong_and_remedy) const;
+
+  const absl::string_view name_;
+  std::uint64_t line_ = 0;
+  absl::string_view text_;  // of that line
+  Trace trace_;
+  Bytes live_bytes_ = 0;
+  absl::flat_hash_map<std::uint64_t, LiveBlock> live_;  // by the id in the text
+  std::vector<std::uint32_t> spare_ids_;
+};
+
+constexpr absl::string_view kAllocateForm = "write 'A <id> <bytes> [stream] [key]'";
+constexpr absl::string_view kFreeForm = "write 'F <id>'";
+
+absl::Status Parser::Error(absl::string_view text, absl::string_view wrong_and_remedy) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name_, ":", line_, ": ", Quote(text), " ", wrong_and_remedy));
+}
+
+absl::StatusOr<std::uint64_t> Parser::TakeNumber(absl::string_view* fields, absl::string_view what,
+                                                 absl::string_view form) const {
+  const absl::string_view field = NextField(fields);
+  if (field.empty()) return Error(text_, absl::StrCat("lacks ", what, ": ", form));
+  const std::optional<std::uint64_t> number = ParseNumber(field);
+  if (!number) {
+    return Error(field, absl::StrCat("is not ", what, ": write a decimal number below 2^64"));
+  }
+  return *number;
+}
+
+absl::StatusOr<std::uint64_t> Parser::TakeOptionalNumber(absl::string_view* fields,
+                                                         absl::string_view what) const {
+  absl::string_view rest = *fields;
+  if (NextField(&rest).empty()) return 0;
+  return TakeNumber(fields, what, kAllocateForm);
+}
+
+absl::Status Parser::ExpectEnd(absl::string_view fields, absl::string_view form) const {
+  const absl::string_view extra = NextField(&fields);
+  if (extra.empty()) return absl::OkStatus();
+  return Error(extra, absl::StrCat("is one field too many: ", form));
+}
+
+absl::StatusOr<std::uint32_t> Parser::TakeId() {
+  if (!spare_ids_.empty()) {
+    const std::uint32_t id = spare_ids_.back();
+    spare_ids_.pop_back();
+    return id;
+  }
+  if (trace_.ids == kMaxIds) return Error("A", "makes more than 2^32 - 1 live blocks: free some");
+  return trace_.ids++;
+}
+
+absl::Status Parser::ParseAllocate(absl::string_view fields) {
+  absl::string_view id_text = fields;
+  THIMBLE_ASSIGN_OR_RETURN(const std::uint64_t id, TakeNumber(&fields, "an id", kAllocateForm));
+  absl::string_view size_text = fields;
+  THIMBLE_ASSIGN_OR_RETURN(const Bytes bytes, TakeNumber(&fields, "a size", kAllocateForm));
+  THIMBLE_ASSIGN_OR_RETURN(const std::uint64_t stream, TakeOptionalNumber(&fields, "a stream"));
+  THIMBLE_ASSIGN_OR_RETURN(const std::uint64_t key, TakeOptionalNumber(&fields, "a key"));
+  THIMBLE_RETURN_IF_ERROR(ExpectEnd(fields, kAllocateForm));
+  if (bytes > kMaxBytes) {
+    return Error(NextField(&size_text), "bytes are more than 2^63: write a smaller size");
+  }
+  if (bytes > kMaxBytes - live_bytes_) {
+    return Error(NextField(&size_text), "bytes more bring the live sum over 2^63: free some first");
+  }
+  const auto [block, is_new] = live_.try_emplace(id);
+  if (!is_new) {
+    return Error(NextField(&id_text), absl::StrCat("is live since line ", block->second.line,
+                                                   ": free it first or use another id"));
+  }
+  THIMBLE_ASSIGN_OR_RETURN(const std::uint32_t dense, TakeId());
+  block->second = {{bytes, StreamId{stream}, key, dense, TraceOpKind::kAllocate}, line_};
+  trace_.ops.push_back(block->second.op);
+  live_bytes_ += bytes;
+  trace_.max_live_bytes = std::max(trace_.max_live_bytes, live_bytes_);
+  return absl::OkStatus();
+}
+
+absl::Status Parser::ParseFree(absl::string_view fields) {
+  absl::string_view id_text = fields;
+  THIMBLE_ASSIGN_OR_RETURN(const std::uint64_t id, TakeNumber(&fields, "an id", kFreeForm));
+  THIMBLE_RETURN_IF_ERROR(ExpectEnd(fields, kFreeForm));
+  const auto block = live_.find(id);
+  if (block == live_.end()) {
+    return Error(NextField(&id_text),
+                 "is not live: remove the line, or add the A line that the recording missed");
+  }
+  TraceOp op = block->second.op;
+  live_.erase(block);
+  op.kind = TraceOpKind::kFree;
+  trace_.ops.push_back(op);
+  spare_ids_.push_back(op.id);
+  live_bytes_ -= op.bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Parser::ParseStep(absl::string_view fields) {
+  THIMBLE_RETURN_IF_ERROR(ExpectEnd(fields, "write 'S' alone"));
+  trace_.ops.push_back(TraceOp{});
+  return absl::OkStatus();
+}
+
+absl::Status Parser::ParseLine(absl::string_view line) {
+  ++line_;
+  text_ = line;
+  absl::string_view fields = line;
+  const absl::string_view letter = NextField(&fields);
+  if (letter.empty() || letter[0] == '#') return absl::OkStatus();
+  if (letter == "A") return ParseAllocate(fields);
+  if (letter == "F") return ParseFree(fields);
+  if (letter == "S") return ParseStep(fields);
+  if (letter == "O") return absl::OkStatus();
+  return Error(letter, "is no event: a line starts with A, F, S, O or #");
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+absl::Status FileError(const std::string& path, int error) {
+  const std::string text = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
+  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+}  // namespace
+
+absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name) {
+  Parser parser(name);
+  while (!text.empty()) {
+    const std::size_t length = std::min(text.find('\n'), text.size());
+    THIMBLE_RETURN_IF_ERROR(parser.ParseLine(text.substr(0, length)));
+    text.remove_prefix(std::min(length + 1, text.size()));
+  }
+  return std::move(parser).TakeTrace();
+}
+
+absl::StatusOr<Trace> ReadTraceFile(const std::string& path) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return FileError(path, errno);
+  std::string text;
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  for (;;) {
+    const std::size_t size = text.size();
+    text.resize(size + kBlock);
+    const std::size_t count = std::fread(&text[size], 1, kBlock, file.get());
+    text.resize(size + count);
+    if (count < kBlock) break;
+  }
+  if (std::ferror(file.get()) != 0) return FileError(path, errno);
+  return ParseTrace(text, path);
+}
+
+void AppendTraceOp(const TraceOp& op, std::string* text) {
+  switch (op.kind) {
+    case TraceOpKind::kAllocate:
+      absl::StrAppend(text, "A ", op.id, " ", op.bytes);
+      if (op.stream != StreamId{} || op.key != 0) {
+        absl::StrAppend(text, " ", static_cast<std::uint64_t>(op.stream), " ", op.key);
+      }
+      break;
+    case TraceOpKind::kFree:
+      absl::StrAppend(text, "F ", op.id);
+      break;
+    case TraceOpKind::kStep:
+      absl::StrAppend(text, "S");
+      break;
+  }
+  text->push_back('\n');
+}
+
+}  // namespace thimble

@@ -1,0 +1,52 @@
+// The text form of a trace, one event per line:
+//
+//   A <id> <bytes> [stream] [key]           a block is allocated; zero bytes are legal
+//   F <id>                                  and freed
+//   S                                       a step of training begins
+//   O <op> <seconds> r:<id,id> w:<id,id>    an access; skipped here, it moves no memory
+//   # ...                                   a comment; empty lines are skipped as well
+//
+// Fields are decimal numbers separated by spaces or tabs. An id names one live block and may be
+// used again after its F. What is live at the end of the text stays live: a recording may stop
+// anywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+
+namespace thimble {
+
+enum class TraceOpKind : std::uint8_t { kAllocate, kFree, kStep };
+
+// A free repeats the size, stream and key of its block, so that nobody has to look them up.
+struct TraceOp {
+  Bytes bytes = 0;
+  StreamId stream{};
+  std::uint64_t key = 0;
+  std::uint32_t id = 0;  // dense: below Trace::ids, reused (latest first) after a free
+  TraceOpKind kind = TraceOpKind::kStep;
+};
+
+struct Trace {
+  std::vector<TraceOp> ops;
+  std::uint32_t ids = 0;     // the largest number of blocks live at once
+  Bytes max_live_bytes = 0;  // the largest sum of requested bytes live at once
+};
+
+// Reads a whole trace. The first line that is wrong is refused with its place (`name`:line), the
+// text in question and what to do about it. No sum of live bytes may exceed 2^63.
+absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name);
+
+// The same for a file; one that cannot be read is kNotFound or kUnavailable.
+absl::StatusOr<Trace> ReadTraceFile(const std::string& path);
+
+// Adds the line of `op`. Stream and key are written only where one of them is not zero.
+void AppendTraceOp(const TraceOp& op, std::string* text);
+
+}  // namespace thimble

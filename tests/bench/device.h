@@ -1,0 +1,42 @@
+// The device that every policy is measured on: a host driver of a given capacity behind a cost
+// driver. Capacity, reserved bytes, driver calls and their modelled time are therefore counted by
+// the same code for everybody, and the oracle asks the device, not the policy, which physical bytes
+// are behind an address.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "allocator/driver/cost_driver.h"
+#include "allocator/driver/host_driver.h"
+
+namespace thimble::bench {
+
+class Device {
+ public:
+  // Stops the process if the machine cannot make a host driver: there is nothing to measure then.
+  explicit Device(Bytes capacity);
+
+  Driver& driver() { return *cost_; }
+
+  // For a policy that owns its driver. The device keeps reading the counts, so the new owner must
+  // live as long as they are asked for, and must not outlive the device.
+  std::unique_ptr<Driver> TakeDriver() { return std::move(owned_cost_); }
+
+  Bytes reserved_bytes() const;
+  std::uint64_t driver_calls() const { return cost_->total_calls(); }
+  double modelled_us() const { return cost_->virtual_us(); }
+
+  // The physical bytes behind [address, address + bytes); an error unless all of them are mapped.
+  absl::StatusOr<std::vector<FileRange>> PhysicalRanges(Address address, Bytes bytes) const {
+    return host_->TranslateRange(address, bytes);
+  }
+
+ private:
+  const std::unique_ptr<HostDriver> host_;
+  std::unique_ptr<CostDriver> owned_cost_;
+  CostDriver* const cost_;
+};
+
+}  // namespace thimble::bench

@@ -1,0 +1,37 @@
+// How the results of a replay are shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tests/bench/measure.h"
+
+namespace thimble::bench {
+
+// One trace on one policy. What a policy could not do is absent: null in JSON, "-" in the table.
+struct ReplayResult {
+  std::string trace;
+  std::string policy;
+  std::uint64_t ops = 0;
+  Bytes max_live_bytes = 0;
+  std::optional<Bytes> fit_bytes;
+  std::optional<Bytes> peak_reserved_bytes;
+  std::optional<DriverUse> driver;
+  std::optional<Speed> speed;
+  std::uint64_t overlap_errors = 0;
+
+  std::optional<double> fit_ratio() const;
+};
+
+// A JSON string literal of any text.
+std::string JsonString(absl::string_view text);
+
+// One JSON object on one line.
+std::string JsonLine(const ReplayResult& result);
+
+std::string TableHeader();
+std::string TableLine(const ReplayResult& result);
+
+}  // namespace thimble::bench
