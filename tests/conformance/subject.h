@@ -1,0 +1,104 @@
+// The drivers that must all behave the same, and the fixture the conformance tests share.
+//
+// A test of this folder is written once against Driver and runs on every subject. It may use 256
+// granules of memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "allocator/driver/driver.h"
+#include "gtest/gtest.h"
+
+namespace thimble {
+
+// A driver with everything it stands on.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual Driver& driver() = 0;
+
+  // A second handle for a chunk, as whoever imported it holds (R8).
+  virtual absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk) = 0;
+
+  // Work submitted to `stream` from now on does not finish before it is released. Only subjects of
+  // HoldingSubjects() can; on the others nothing is ever pending.
+  virtual void HoldStream(StreamId stream);
+  virtual void ReleaseStream(StreamId stream);
+};
+
+struct SubjectKind {
+  const char* name;
+  std::unique_ptr<Subject> (*make)();
+};
+
+// Host at two granularities, CUDA over the fake libcuda, and each wrapper around the host.
+std::vector<SubjectKind> AllSubjects();
+std::vector<SubjectKind> HoldingSubjects();
+
+inline constexpr Bytes kSubjectGranules = 256;
+
+// gtest prints the parameter of a failing test with this.
+inline void PrintTo(const SubjectKind& kind, std::ostream* out) { *out << kind.name; }
+inline std::string SubjectName(const testing::TestParamInfo<SubjectKind>& info) {
+  return info.param.name;
+}
+
+// Statuses by what they mean to a caller, with the message in the failure.
+testing::AssertionResult HasCode(const absl::Status& status, absl::StatusCode code);
+inline testing::AssertionResult Succeeds(const absl::Status& status) {
+  return HasCode(status, absl::StatusCode::kOk);
+}
+inline testing::AssertionResult IsRefused(const absl::Status& status) {
+  return HasCode(status, absl::StatusCode::kInvalidArgument);
+}
+inline testing::AssertionResult IsExhausted(const absl::Status& status) {
+  return HasCode(status, absl::StatusCode::kResourceExhausted);
+}
+template <typename T>
+testing::AssertionResult Succeeds(const absl::StatusOr<T>& result) {
+  return Succeeds(result.status());
+}
+template <typename T>
+testing::AssertionResult IsRefused(const absl::StatusOr<T>& result) {
+  return IsRefused(result.status());
+}
+template <typename T>
+testing::AssertionResult IsExhausted(const absl::StatusOr<T>& result) {
+  return IsExhausted(result.status());
+}
+
+class DriverConformance : public testing::TestWithParam<SubjectKind> {
+ protected:
+  DriverConformance()
+      : subject_(GetParam().make()),
+        driver_(subject_->driver()),
+        granule_(driver_.properties().granularity) {}
+
+  // For the parts of a test that are not what it is about. Sizes in granules.
+  Address Reserve(Bytes granules);
+  ChunkHandle Create(Bytes granules = 1);
+  // A new chunk at `address`, readable and writable; the handle is already destroyed (R7).
+  void Back(Address address, Bytes granules = 1);
+  Bytes FreeBytes();
+
+  // Driver calls one granule at a time: what most tests say.
+  absl::Status Map(Address address, ChunkHandle chunk) {
+    return driver_.Map(address, granule_, chunk);
+  }
+  absl::Status Unmap(Address address) { return driver_.Unmap(address, granule_); }
+  absl::Status SetAccess(Address address) { return driver_.SetAccess(address, granule_); }
+
+  // Device memory as this process sees it: real on the host, and on the fake.
+  static volatile std::uint8_t& At(Address address) {
+    return *reinterpret_cast<volatile std::uint8_t*>(address);
+  }
+
+  const std::unique_ptr<Subject> subject_;
+  Driver& driver_;
+  const Bytes granule_;
+};
+
+}  // namespace thimble
