@@ -7,9 +7,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
 
@@ -19,9 +21,10 @@ namespace thimble {
 enum class LockRank : std::uint8_t {
   kRegistry = 1,  // which arenas exist (process)
   kArena = 2,     // one per device: the slow path
-  kMagazine = 3,  // one per thread and arena: cached small blocks
-  kDriver = 4,    // one per driver: its own tables
-  kEventLog = 5,  // one per log: the buffer on its way to the file
+  kRack = 3,      // one per arena: which magazines it has
+  kMagazine = 4,  // one per thread and arena: cached small blocks
+  kDriver = 5,    // one per driver: its own tables
+  kEventLog = 6,  // one per log: the buffer on its way to the file
 };
 
 // Debug bookkeeping of the calling thread. No-ops unless THIMBLE_DEBUG.
@@ -60,17 +63,47 @@ class ABSL_LOCKABLE Mutex {
   [[maybe_unused]] const LockRank rank_;
 };
 
-class ABSL_SCOPED_LOCKABLE MutexLock {
+// For a few instructions at a time, practically without contention: a thread's own magazine, which
+// others touch only when memory runs out. Yields when it must wait.
+class ABSL_LOCKABLE SpinLock {
  public:
-  explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
-    mutex_->Lock();
+  explicit SpinLock(LockRank rank) : rank_(rank) {}
+  SpinLock(const SpinLock&) = delete;
+  SpinLock& operator=(const SpinLock&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+#ifdef THIMBLE_DEBUG
+    NoteLock(rank_);
+#endif
+    while (locked_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   }
-  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_->Unlock(); }
-  MutexLock(const MutexLock&) = delete;
-  MutexLock& operator=(const MutexLock&) = delete;
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    locked_.store(false, std::memory_order_release);
+#ifdef THIMBLE_DEBUG
+    NoteUnlock(rank_);
+#endif
+  }
 
  private:
-  Mutex* const mutex_;
+  std::atomic<bool> locked_{false};
+  [[maybe_unused]] const LockRank rank_;
 };
+
+// Holds a Mutex or a SpinLock for a scope.
+template <typename LockType>
+class ABSL_SCOPED_LOCKABLE ScopedLock {
+ public:
+  explicit ScopedLock(LockType* lock) ABSL_EXCLUSIVE_LOCK_FUNCTION(lock) : lock_(lock) {
+    lock_->Lock();
+  }
+  ~ScopedLock() ABSL_UNLOCK_FUNCTION() { lock_->Unlock(); }
+  ScopedLock(const ScopedLock&) = delete;
+  ScopedLock& operator=(const ScopedLock&) = delete;
+
+ private:
+  LockType* const lock_;
+};
+using MutexLock = ScopedLock<Mutex>;
+using SpinLockHolder = ScopedLock<SpinLock>;
 
 }  // namespace thimble

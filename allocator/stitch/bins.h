@@ -20,6 +20,8 @@ class Bins {
   static constexpr int kWalk = 24;
   static constexpr Bytes kLargest = kUnit << 36;  // 16 TiB: sizes below it have a bin of their own
 
+  Bins() { heads_.fill(kNoBlock); }
+
   // `blocks` is the table that ids index; it may move, so every call passes it.
   using Table = std::vector<Block>;
 
@@ -66,15 +68,9 @@ class Bins {
     return (next << 5) | __builtin_ctz(members_[next]);
   }
 
-  static constexpr std::array<BlockId, kBins> NoHeads() {
-    std::array<BlockId, kBins> heads{};
-    for (BlockId& head : heads) head = kNoBlock;
-    return heads;
-  }
-
   std::uint32_t groups_ = 0;                         // bit g: members_[g] is not zero
   std::array<std::uint32_t, kBins / 32> members_{};  // bit b of group g: bin 32 g + b is not empty
-  std::array<BlockId, kBins> heads_ = NoHeads();
+  std::array<BlockId, kBins> heads_;
 };
 
 }  // namespace thimble

@@ -55,6 +55,11 @@ class Heap {
   void Release(BlockId id, StreamTag tag, Epoch epoch);
   // What was freed on `tag` up to `passed` is free on every stream.
   void Clean(StreamTag tag, Epoch passed);
+  // Whether anything freed on `tag` still waits to be cleaned.
+  bool HasTagged(StreamTag tag) const {
+    return tag < bins_.size() &&
+           !(bins(Pool::kLarge, tag).empty() && bins(Pool::kSmall, tag).empty());
+  }
 
   // --- Slabs -----------------------------------------------------------------------------------
 

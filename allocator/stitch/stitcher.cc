@@ -219,6 +219,28 @@ void Stitcher::DropDown(std::uint64_t max_mappings) {
   }
 }
 
+bool Stitcher::ShowsChain(BlockId first, Address address) const {
+  const AliasId id = heap_->block(first).alias;
+  const Alias& alias = aliases_->alias(id);
+  Bytes position = address - aliases_->address(id);
+  for (BlockId block = first; block != kNoBlock; block = heap_->block(block).chain) {
+    Bytes begin = heap_->block(block).offset;
+    const Bytes end = heap_->EndOf(block);
+    Bytes run_start = 0;
+    for (const Extent& run : alias.runs) {
+      if (begin < end && position >= run_start && position < run_start + run.bytes()) {
+        if (run.begin + (position - run_start) != begin) return false;
+        const Bytes shown = std::min(end - begin, run_start + run.bytes() - position);
+        begin += shown;
+        position += shown;
+      }
+      run_start += run.bytes();
+    }
+    if (begin != end) return false;
+  }
+  return true;
+}
+
 void Stitcher::CheckInvariants() const {
   std::vector<std::uint32_t> references(cache_.size(), 0);
   for (BlockId id = heap_->first(); id != kNoBlock; id = heap_->block(id).next) {

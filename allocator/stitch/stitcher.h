@@ -5,7 +5,7 @@
 // training repeats itself, so the next stitch usually finds a cached window whose bytes are all
 // free and costs no driver call.
 //
-// Invariants (CheckInvariants() proves them):
+// Invariants (CheckInvariants() and ShowsChain() prove them):
 //   S1  The extents of a chain, laid end to end, are what its window of the alias maps.
 //   S2  references of an alias = chains that are seen through it; only an alias without any is
 //       dropped, and only when every stream that used it has passed its last free.
@@ -38,7 +38,7 @@ struct Placed {
 class Stitcher {
  public:
   // Cached aliases are dropped, least recently used first, above so many mappings.
-  static constexpr std::uint64_t kMaxMappings = 16 * 1024;
+  static constexpr std::uint64_t kMaxMappings = 16384;
 
   // All must outlive the stitcher.
   Stitcher(Heap* heap, HomeSpace* home, AliasSpace* aliases, Frontier* frontier);
@@ -65,7 +65,9 @@ class Stitcher {
   Bytes active_bytes() const { return active_bytes_; }  // addresses of aliases in use
   Bytes idle_bytes() const { return idle_bytes_; }      // addresses of cached ones
 
-  void CheckInvariants() const;  // O(blocks + mappings)
+  // S1 for one chain: its window begins at `address` and maps exactly its extents.
+  bool ShowsChain(BlockId first, Address address) const;
+  void CheckInvariants() const;  // O(blocks)
 
  private:
   struct LastUse {
@@ -89,7 +91,7 @@ class Stitcher {
 
   static constexpr int kCandidates = 64;           // cached aliases looked at for one request
   static constexpr int kBlocksPerCandidate = 256;  // blocks looked at in one of them
-  static constexpr std::size_t kMaxSizes = 64 * 1024;
+  static constexpr std::size_t kMaxSizes = 65536;
 
   bool CollectWindow(const Alias& alias, Bytes start, Bytes bytes, StreamTag tag);
   std::optional<Bytes> FindWindow(const Alias& alias, Bytes bytes, StreamTag tag) const;

@@ -120,6 +120,11 @@ void HomeSpace::RetireHandle(Loose loose) {
   spare_bytes_ += loose.bytes;
 }
 
+void HomeSpace::DestroySpares() {
+  spare_bytes_ = 0;
+  for (const Loose& loose : std::exchange(spares_, {})) RetireHandle(loose);
+}
+
 absl::Status HomeSpace::ClearStuck(Bytes offset, Bytes bytes) {
   if (stuck_.empty()) return absl::OkStatus();
   // A stuck chunk may be larger than what is backed now and begin before it.

@@ -65,6 +65,9 @@ class HomeSpace {
   // bytes any more, on any stream.
   [[nodiscard]] absl::Status Vacate(ChunkId id);
 
+  // Tries again to destroy what the driver refused before.
+  void DestroySpares();
+
   // kNoChunk where `offset` is vacant or beyond end().
   ChunkId ChunkAt(Bytes offset) const {
     const std::size_t slot = offset / slot_bytes_;

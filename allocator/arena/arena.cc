@@ -1,0 +1,278 @@
+#include "allocator/arena/arena.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "allocator/arena/explain.h"
+#include "allocator/base/check.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+absl::Status BadAlignment(Bytes alignment) {
+  return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,
+                                                 " is not a power of two up to ",
+                                                 FormatBytes(HomeSpace::kAlignment)));
+}
+
+absl::Status FreedTwice(Address address) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%#x is free already: it was freed twice", address));
+}
+
+// The chunk size and limit that go with a driver.
+absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
+                                         const DriverProperties& device) {
+  SpaceOptions fitted;
+  fitted.stitch = options.stitch;
+  fitted.chunk_bytes = std::max(options.chunk_bytes, device.granularity);
+  if (fitted.chunk_bytes % device.granularity != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("chunk:", options.chunk_bytes,
+                                                   " is not a multiple of the granularity of ",
+                                                   device.name, ", ", device.granularity));
+  }
+  const Bytes limit = options.limit == 0 ? device.total_bytes : options.limit;
+  if (limit > device.total_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("limit:", limit, " is more than ", device.name, " has, ", device.total_bytes));
+  }
+  fitted.limit = RoundDown(limit, fitted.chunk_bytes);
+  if (fitted.limit == 0 || fitted.limit > Bins::kLargest) {
+    return absl::InvalidArgumentError(absl::StrCat("limit:", limit, " is not between one chunk, ",
+                                                   fitted.chunk_bytes, ", and ",
+                                                   FormatBytes(Bins::kLargest)));
+  }
+  return fitted;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver) {
+  THIMBLE_ASSIGN_OR_RETURN(const SpaceOptions fitted, FitToDriver(options, driver->properties()));
+  THIMBLE_ASSIGN_OR_RETURN(auto space, Space::Create(driver, fitted));
+  THIMBLE_ASSIGN_OR_RETURN(auto marks, SmallMarks::Create(fitted.limit));
+  if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
+  return std::unique_ptr<Arena>(new Arena(options, std::move(space), std::move(marks)));
+}
+
+Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
+             std::unique_ptr<SmallMarks> marks)
+    : options_(options),
+      home_base_(space->home().base()),
+      home_capacity_(space->home().capacity()),
+      marks_(std::move(marks)),
+      space_(std::move(space)) {}
+
+// --- Allocate ----------------------------------------------------------------------------------
+
+absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId stream,
+                                        std::uint64_t key) {
+  // bytes - 1 wraps for zero, which is not small then.
+  if (bytes - 1 < kMagazineLargest && alignment <= kUnit && UseMagazines()) {
+    const int size_class = SizeClassOf(bytes);
+    if (const Address address = rack_.Mine()->Pop(size_class, stream)) {
+      marks_->SetInUse(address - home_base_, size_class);
+      Report(EventKind::kAllocate, address, bytes, stream, key);
+      return address;
+    }
+  }
+  return AllocateSlow(bytes, alignment, stream, key);
+}
+
+absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
+                                            std::uint64_t key) {
+  if (bytes == 0) return Address{0};
+  if (alignment > HomeSpace::kAlignment || (alignment != 0 && !IsPowerOfTwo(alignment))) {
+    return BadAlignment(alignment);
+  }
+  Request request;
+  request.alignment = std::max(alignment, kUnit);
+  request.stream = stream;
+  request.key = key;
+
+  MutexLock lock(&mutex_);
+  // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
+  request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
+  absl::StatusOr<Address> address = absl::ResourceExhaustedError("larger than the limit");
+  if (request.bytes <= space_->limit()) {
+    address = space_->Allocate(request);
+    if (!address.ok()) address = ClimbLadder(request);
+  }
+  if (!address.ok()) {
+    if (!absl::IsResourceExhausted(address.status())) return address;
+    ++out_of_memory_;
+    last_oom_ = ExplainOom(*space_, request);
+    return absl::ResourceExhaustedError(FormatOom(last_oom_));
+  }
+  ++allocations_;
+  largest_request_ = std::max(largest_request_, request.bytes);
+  if (request.bytes <= kMagazineLargest && request.alignment == kUnit && space_->IsHome(*address)) {
+    marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
+  }
+  Report(EventKind::kAllocate, *address, bytes, stream, key);
+  return address;
+}
+
+absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {
+  EmptyMagazines();
+  space_->CleanPassed();
+  absl::StatusOr<Address> address = space_->Allocate(request);
+  if (address.ok()) return address;
+  space_->DropIdleAliases();
+  if (absl::Status status = space_->WaitForStreams(); !status.ok()) return status;
+  address = space_->Allocate(request);
+  if (address.ok() || options_.retry.count() == 0) return address;
+  return WaitForFrees(request);
+}
+
+absl::StatusOr<Address> Arena::WaitForFrees(const Request& request) {
+  const auto deadline = std::chrono::steady_clock::now() + options_.retry;
+  waiters_.fetch_add(1, std::memory_order_relaxed);  // from here on, frees bypass the magazines
+  absl::StatusOr<Address> address;
+  bool expired = false;
+  do {
+    expired = std::chrono::steady_clock::now() >= deadline;
+    EmptyMagazines();
+    address = space_->Allocate(request);
+    if (!address.ok() && !expired) mutex_.WaitUntil(freed_, deadline);
+  } while (!address.ok() && !expired);
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return address;
+}
+
+void Arena::EmptyMagazines() {
+  rack_.ForEach([this](Magazine& magazine) ABSL_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ is held
+    magazine.Empty([this](Address address, StreamId stream) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      marks_->Clear(address - home_base_);
+      THIMBLE_CHECK(space_->Free(address, stream).ok(), "M1: a cached block is not a block");
+    });
+  });
+}
+
+// --- Free --------------------------------------------------------------------------------------
+
+absl::Status Arena::Free(Address address, StreamId stream) {
+  const Bytes offset = address - home_base_;
+  if (offset < home_capacity_ && offset % kUnit == 0 && UseMagazines()) {
+    const SmallMarks::Mark mark = marks_->At(offset);
+    if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
+    if (mark.state == SmallMarks::State::kInUse) {
+      const auto report = [&] { Report(EventKind::kFree, address, 0, stream, 0); };
+      switch (rack_.Mine()->Push(mark.size_class, stream, address, offset, marks_.get(), report)) {
+        case Magazine::Pushed::kCached:
+          return absl::OkStatus();
+        case Magazine::Pushed::kNotInUse:
+          return FreedTwice(address);
+        case Magazine::Pushed::kNoRoom:
+          break;
+      }
+    }
+  }
+  return FreeSlow(address, stream);
+}
+
+absl::Status Arena::FreeSlow(Address address, StreamId stream) {
+  if (address == 0) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  const Bytes offset = address - home_base_;
+  const bool marked = offset < home_capacity_ && offset % kUnit == 0;
+  const SmallMarks::Mark mark = marked ? marks_->At(offset) : SmallMarks::Mark{};
+  if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
+  if (mark.state == SmallMarks::State::kInUse && !marks_->ClaimForFree(offset, mark.size_class)) {
+    return FreedTwice(address);
+  }
+  const absl::Status status = space_->Free(address, stream);
+  if (!status.ok()) {
+    if (mark.state == SmallMarks::State::kInUse) marks_->SetInUse(offset, mark.size_class);
+    return status;
+  }
+  Report(EventKind::kFree, address, 0, stream, 0);
+  if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
+  return absl::OkStatus();
+}
+
+// --- Everything else ---------------------------------------------------------------------------
+
+absl::StatusOr<BlockInfo> Arena::Query(Address address) {
+  MutexLock lock(&mutex_);
+  const Block* const block = space_->Find(address);
+  const Bytes offset = address - home_base_;
+  const bool cached = offset < home_capacity_ && offset % kUnit == 0 &&
+                      marks_->At(offset).state == SmallMarks::State::kCached;
+  if (block == nullptr || cached) {
+    return absl::InvalidArgumentError(absl::StrFormat("%#x is no block that is held now", address));
+  }
+  return BlockInfo{space_->BytesOf(*block) - block->padding, block->key, space_->SeamsOf(*block)};
+}
+
+absl::Status Arena::Trim(Bytes keep, Bytes* released) {
+  MutexLock lock(&mutex_);
+  EmptyMagazines();
+  return space_->Trim(keep, released);
+}
+
+ArenaStats Arena::StatsLocked() {
+  ArenaStats stats;
+  std::uint64_t cached_blocks = 0;
+  stats.allocations = allocations_;
+  rack_.ForEach([&](Magazine& magazine) {
+    stats.magazines += magazine.cached_bytes();
+    stats.allocations += magazine.served();
+    cached_blocks += magazine.cached_blocks();
+  });
+  const Heap& heap = space_->heap();
+  stats.in_use = heap.used_bytes() - stats.magazines;
+  stats.free_small = heap.free_bytes(Pool::kSmall);
+  stats.free_large = heap.free_bytes(Pool::kLarge);
+  stats.spare = space_->home().spare_bytes();
+  stats.reserved = space_->reserved();
+  stats.vacant = heap.vacant_bytes();
+  stats.limit = space_->limit();
+  stats.peak_in_use = space_->peak_used();
+  stats.peak_reserved = space_->peak_reserved();
+  stats.largest_free = heap.LargestFree();
+  stats.largest_request = largest_request_;
+  stats.alias_active = space_->stitcher().active_bytes();
+  stats.alias_idle = space_->stitcher().idle_bytes();
+  stats.live_blocks = space_->pointers().size() - cached_blocks;
+  stats.stitches = space_->stitches();
+  stats.stitch_hits = space_->stitch_hits();
+  stats.out_of_memory = out_of_memory_;
+  return stats;
+}
+
+ArenaStats Arena::GetStats() {
+  MutexLock lock(&mutex_);
+  return StatsLocked();
+}
+
+void Arena::ResetPeaks() {
+  MutexLock lock(&mutex_);
+  space_->ResetPeaks();
+}
+
+OomReport Arena::LastOom() {
+  MutexLock lock(&mutex_);
+  return last_oom_;
+}
+
+Snapshot Arena::GetSnapshot() {
+  MutexLock lock(&mutex_);
+  Snapshot snapshot = TakeSnapshot(*space_);
+  snapshot.stats = StatsLocked();
+  return snapshot;
+}
+
+void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }
+
+void Arena::CheckInvariants() {
+  MutexLock lock(&mutex_);
+  space_->CheckInvariants();
+  THIMBLE_CHECK(StatsLocked().AddsUp(), "the sum of the statistics is not what is reserved");
+}
+
+}  // namespace thimble

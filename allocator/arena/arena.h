@@ -1,0 +1,114 @@
+// The front door of one device. Thread-safe.
+//
+// A request's way: the calling thread's magazine (small blocks, no mutex) -> best fit -> cached
+// stitch -> new memory or a new stitch (Space) -> the OOM ladder:
+//
+//   1. empty all magazines           small blocks that threads keep
+//   2. clean what streams passed     memory freed on other streams
+//   3. drop idle aliases             the driver may be short of mappings
+//   4. wait for other streams        at most once
+//   5. wait for frees                up to ArenaOptions::retry; each round has less time left
+//   6. an error that explains
+//
+// Locks: mutex_ (LockRank::kArena) around everything in Space; magazines have their own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/arena/magazine.h"
+#include "allocator/arena/options.h"
+#include "allocator/arena/small_marks.h"
+#include "allocator/arena/space.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/base/mutex.h"
+#include "allocator/driver/driver.h"
+#include "allocator/observe/event_log.h"
+#include "allocator/observe/oom_report.h"
+#include "allocator/observe/snapshot.h"
+#include "allocator/observe/stats.h"
+
+namespace thimble {
+
+struct BlockInfo {
+  Bytes bytes = 0;  // usable from the block's address
+  std::uint64_t key = 0;
+  std::uint64_t seams = 0;
+};
+
+class Arena {
+ public:
+  // `driver` must outlive the arena. kInvalidArgument for options that cannot be met;
+  // kResourceExhausted if preallocation did not succeed.
+  static absl::StatusOr<std::unique_ptr<Arena>> Create(const ArenaOptions& options, Driver* driver);
+
+  // A block of at least `bytes` at a multiple of `alignment` (a power of two up to 2 MiB; 0 means
+  // the least, kUnit). Zero bytes give address 0. kResourceExhausted carries FormatOom().
+  absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream,
+                                   std::uint64_t key);
+
+  // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
+  absl::Status Free(Address address, StreamId stream);
+
+  absl::StatusOr<BlockInfo> Query(Address address);
+
+  // Gives free chunks back to the driver until at most `keep` bytes are reserved; waits for
+  // streams.
+  absl::Status Trim(Bytes keep, Bytes* released);
+
+  ArenaStats GetStats();
+  void ResetPeaks();
+  OomReport LastOom();
+  Snapshot GetSnapshot();
+
+  void MarkStep();
+  EventLog& log() { return log_; }
+
+  void CheckInvariants();  // O(blocks + mappings)
+
+ private:
+  Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
+        std::unique_ptr<SmallMarks> marks);
+
+  absl::StatusOr<Address> AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
+                                       std::uint64_t key);
+  absl::Status FreeSlow(Address address, StreamId stream);
+
+  absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Address> WaitForFrees(const Request& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool UseMagazines() const {
+    return options_.magazines && waiters_.load(std::memory_order_relaxed) == 0;
+  }
+  void Report(EventKind kind, Address address, Bytes bytes, StreamId stream, std::uint64_t key) {
+    if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
+  }
+
+  const ArenaOptions options_;
+  const Address home_base_;
+  const Bytes home_capacity_;
+  const std::unique_ptr<SmallMarks> marks_;
+  MagazineRack rack_;
+  EventLog log_;
+  std::atomic<int> waiters_{0};
+
+  Mutex mutex_{LockRank::kArena};
+  std::condition_variable freed_;
+  const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
+  std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
+  Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
+  OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace thimble

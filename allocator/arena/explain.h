@@ -1,0 +1,16 @@
+// Looks into a Space and says what is there: for failed requests, statistics and pictures.
+#pragma once
+
+#include "allocator/arena/space.h"
+#include "allocator/observe/oom_report.h"
+#include "allocator/observe/snapshot.h"
+
+namespace thimble {
+
+// Right after `space` refused `request`.
+OomReport ExplainOom(Space& space, const Request& request);
+
+// Chunks, blocks and who holds them. stats is left empty.
+Snapshot TakeSnapshot(const Space& space);
+
+}  // namespace thimble

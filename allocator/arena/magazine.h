@@ -1,0 +1,136 @@
+// Small blocks that a thread freed and will want again, kept by the thread so that neither needs
+// the arena's mutex. For the layers below, a cached block is in use; GetStats() tells the two
+// apart.
+//
+// Invariants:
+//   M1  All blocks of a magazine were freed on its one stream, so they can be handed out there.
+//   M2  cached_bytes() is the sum over its blocks.
+//   M3  A magazine belongs to at most one thread; its lock is contended only when the arena runs
+//       out of memory and empties all magazines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "allocator/arena/small_marks.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/base/mutex.h"
+#include "allocator/stitch/block.h"
+
+namespace thimble {
+
+inline constexpr Bytes kMagazineLargest = kMarkClasses * kUnit;  // larger blocks are not cached
+constexpr int SizeClassOf(Bytes bytes) { return static_cast<int>((bytes - 1) / kUnit); }
+
+class Magazine {
+ public:
+  static constexpr int kDepth = 64;  // blocks of one class
+
+  // A block of `size_class` to use on `stream`, or 0.
+  Address Pop(int size_class, StreamId stream) {
+    SpinLockHolder lock(&lock_);
+    if (stream != stream_ || counts_[size_class] == 0) return 0;
+    cached_bytes_ -= BytesOf(size_class);
+    ++served_;
+    return blocks_[size_class][--counts_[size_class]];
+  }
+
+  enum class Pushed : std::uint8_t { kCached, kNoRoom, kNotInUse };
+  // Takes over the block at `address`, `offset` in the home space, if there is room for it and it
+  // is still in use. Calls report() then, before anybody can get the block again.
+  template <typename Report>
+  Pushed Push(int size_class, StreamId stream, Address address, Bytes offset, SmallMarks* marks,
+              Report report) {
+    SpinLockHolder lock(&lock_);
+    if (cached_bytes_ == 0) stream_ = stream;
+    if (stream != stream_ || counts_[size_class] == kDepth) return Pushed::kNoRoom;
+    if (!marks->ClaimForCache(offset, size_class)) return Pushed::kNotInUse;
+    blocks_[size_class][counts_[size_class]++] = address;
+    cached_bytes_ += BytesOf(size_class);
+    report();
+    return Pushed::kCached;
+  }
+
+  // Calls free(address, stream) for every block and forgets them.
+  template <typename Free>
+  void Empty(Free free) {
+    SpinLockHolder lock(&lock_);
+    for (int size_class = 0; size_class < kMarkClasses; ++size_class) {
+      while (counts_[size_class] > 0) free(blocks_[size_class][--counts_[size_class]], stream_);
+    }
+    cached_bytes_ = 0;
+  }
+
+  Bytes cached_bytes() {
+    SpinLockHolder lock(&lock_);
+    return cached_bytes_;
+  }
+  std::uint64_t served() {  // blocks ever handed out
+    SpinLockHolder lock(&lock_);
+    return served_;
+  }
+  std::uint64_t cached_blocks() {
+    SpinLockHolder lock(&lock_);
+    std::uint64_t blocks = 0;
+    for (const std::uint8_t count : counts_) blocks += count;
+    return blocks;
+  }
+
+ private:
+  static constexpr Bytes BytesOf(int size_class) { return (size_class + 1) * kUnit; }
+
+  SpinLock lock_{LockRank::kMagazine};
+  StreamId stream_ ABSL_GUARDED_BY(lock_){};
+  Bytes cached_bytes_ ABSL_GUARDED_BY(lock_) = 0;
+  std::uint64_t served_ ABSL_GUARDED_BY(lock_) = 0;
+  std::array<std::uint8_t, kMarkClasses> counts_ ABSL_GUARDED_BY(lock_){};
+  std::array<std::array<Address, kDepth>, kMarkClasses> blocks_ ABSL_GUARDED_BY(lock_);
+};
+
+// All magazines of one arena. A thread gets one on first use and hands it on, contents and all,
+// when it ends.
+class MagazineRack {
+ public:
+  MagazineRack();
+  ~MagazineRack();  // no thread uses the arena any more
+  MagazineRack(const MagazineRack&) = delete;
+  MagazineRack& operator=(const MagazineRack&) = delete;
+
+  // The calling thread's magazine.
+  Magazine* Mine() {
+    if (current_.rack_id == id_) return current_.magazine;
+    return FindMine();
+  }
+
+  // Calls visit(Magazine&) for every magazine, of living threads or not.
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    MutexLock lock(&mutex_);
+    for (const std::unique_ptr<Magazine>& magazine : magazines_) visit(*magazine);
+  }
+
+ private:
+  friend class ThreadMagazines;
+
+  // What the calling thread used last. Plain data: reading it costs no guard.
+  struct Current {
+    std::uint64_t rack_id;
+    Magazine* magazine;
+  };
+  static thread_local Current current_;
+
+  Magazine* FindMine();
+  Magazine* Acquire();
+  void Return(Magazine* magazine);
+
+  const std::uint64_t id_;  // never used again, so that a stale Current can match no other rack
+  Mutex mutex_{LockRank::kRack};
+  std::vector<std::unique_ptr<Magazine>> magazines_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Magazine*> idle_ ABSL_GUARDED_BY(mutex_);  // of threads that ended
+};
+
+}  // namespace thimble

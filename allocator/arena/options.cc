@@ -1,0 +1,168 @@
+#include "allocator/arena/options.h"
+
+#include <array>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+// One line per option: its name, how its value is read, and how it is written.
+struct OptionKey {
+  const char* name;
+  absl::Status (*parse)(absl::string_view value, Options* options);
+  std::string (*format)(const Options& options);
+};
+
+absl::Status BadValue(absl::string_view value, absl::string_view expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", std::string(value), "' is not ", std::string(expected)));
+}
+
+absl::Status ParseSwitch(absl::string_view value, bool* on) {
+  if (value != "on" && value != "off") return BadValue(value, "'on' or 'off'");
+  *on = value == "on";
+  return absl::OkStatus();
+}
+
+std::string FormatSwitch(bool on) { return on ? "on" : "off"; }
+
+absl::Status ParseSize(absl::string_view value, Bytes* bytes) {
+  THIMBLE_ASSIGN_OR_RETURN(*bytes, ParseBytes(value));
+  if (*bytes == 0) return BadValue(value, "a positive size; leave the option out for the default");
+  return absl::OkStatus();
+}
+
+constexpr std::array<OptionKey, 8> kKeys = {{
+    {"device",
+     [](absl::string_view value, Options* options) {
+       if (value == "cpu") {
+         options->device = Options::kCpu;
+         return absl::OkStatus();
+       }
+       if (!absl::SimpleAtoi(value, &options->device) || options->device < 0) {
+         return BadValue(value, "'cpu' or the number of a GPU");
+       }
+       return absl::OkStatus();
+     },
+     [](const Options& options) {
+       return options.device == Options::kCpu ? std::string("cpu") : absl::StrCat(options.device);
+     }},
+    {"memory",
+     [](absl::string_view value, Options* options) { return ParseSize(value, &options->memory); },
+     [](const Options& options) { return absl::StrCat(options.memory); }},
+    {"limit",
+     [](absl::string_view value, Options* options) {
+       return ParseSize(value, &options->arena.limit);
+     },
+     [](const Options& options) { return absl::StrCat(options.arena.limit); }},
+    {"preallocate",
+     [](absl::string_view value, Options* options) {
+       return ParseSwitch(value, &options->arena.preallocate);
+     },
+     [](const Options& options) { return FormatSwitch(options.arena.preallocate); }},
+    {"chunk",
+     [](absl::string_view value, Options* options) {
+       THIMBLE_RETURN_IF_ERROR(ParseSize(value, &options->arena.chunk_bytes));
+       if (!IsPowerOfTwo(options->arena.chunk_bytes) || options->arena.chunk_bytes < 64 * kKiB ||
+           options->arena.chunk_bytes > kGiB) {
+         return BadValue(value, "a power of two from 64KiB to 1GiB");
+       }
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return absl::StrCat(options.arena.chunk_bytes); }},
+    {"stitch",
+     [](absl::string_view value, Options* options) {
+       return ParseSwitch(value, &options->arena.stitch);
+     },
+     [](const Options& options) { return FormatSwitch(options.arena.stitch); }},
+    {"retry_ms",
+     [](absl::string_view value, Options* options) {
+       int milliseconds = 0;
+       if (!absl::SimpleAtoi(value, &milliseconds) || milliseconds < 0 || milliseconds > 600000) {
+         return BadValue(value, "a number of milliseconds from 0 to 600000");
+       }
+       options->arena.retry = std::chrono::milliseconds(milliseconds);
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return absl::StrCat(options.arena.retry.count()); }},
+    {"log",
+     [](absl::string_view value, Options* options) {
+       if (value.empty()) return BadValue(value, "the path of a file");
+       options->log = std::string(value);
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return options.log; }},
+}};
+
+std::string ValidKeys() {
+  return absl::StrJoin(
+      kKeys, ", ", [](std::string* out, const OptionKey& key) { absl::StrAppend(out, key.name); });
+}
+
+const OptionKey* FindKey(absl::string_view name) {
+  for (const OptionKey& key : kKeys) {
+    if (name == key.name) return &key;
+  }
+  return nullptr;
+}
+
+absl::Status CheckTogether(const Options& options) {
+  if (options.device != Options::kCpu && options.memory != 0) {
+    return absl::InvalidArgumentError(
+        "'memory' sets the size of the cpu device, but device is a GPU: use 'limit' there");
+  }
+  if (options.memory != 0 && options.arena.limit > options.memory) {
+    return absl::InvalidArgumentError(absl::StrCat("limit:", options.arena.limit,
+                                                   " is more than memory:", options.memory,
+                                                   ": lower the limit or leave it out"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(absl::string_view text) {
+  Options options;
+  std::set<std::string> seen;
+  for (const absl::string_view entry : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(entry, absl::MaxSplits(':', 1));
+    const absl::string_view name = absl::StripAsciiWhitespace(parts.first);
+    const absl::string_view value = absl::StripAsciiWhitespace(parts.second);
+    const OptionKey* const key = FindKey(name);
+    if (key == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown option '", std::string(name), "': the options are ", ValidKeys()));
+    }
+    if (!seen.insert(key->name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("option '", key->name, "' is given twice"));
+    }
+    if (const absl::Status status = key->parse(value, &options); !status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("option '", key->name, "': ", std::string(status.message())));
+    }
+  }
+  THIMBLE_RETURN_IF_ERROR(CheckTogether(options));
+  return options;
+}
+
+std::string FormatOptions(const Options& options) {
+  std::string text;
+  for (const OptionKey& key : kKeys) {
+    const std::string value = key.format(options);
+    if (value.empty() || value == "0") {
+      if (absl::string_view(key.name) != "device") continue;  // 0 and "" mean: the default
+    }
+    absl::StrAppend(&text, text.empty() ? "" : ",", key.name, ":", value);
+  }
+  return text;
+}
+
+}  // namespace thimble

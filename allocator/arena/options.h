@@ -1,0 +1,37 @@
+// What a user can choose, as one string: "key:value,key:value", the grammar of THIMBLE_CONF.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "allocator/base/bytes.h"
+
+namespace thimble {
+
+struct ArenaOptions {
+  Bytes limit = 0;                     // most bytes to take from the driver; 0: all the device has
+  bool preallocate = false;            // take all of it at once instead of growing
+  Bytes chunk_bytes = 2 * kMiB;        // the unit of stitching; raised to the driver's granularity
+  bool stitch = true;                  // build blocks from pieces that are not contiguous
+  bool magazines = true;               // let threads keep small blocks
+  std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees
+};
+
+struct Options {
+  static constexpr int kCpu = -1;
+  int device = 0;    // CUDA ordinal, or kCpu: host memory stands in for a device
+  Bytes memory = 0;  // of the cpu device; 0: half of the machine's
+  std::string log;   // event log from the start on; "": none
+  ArenaOptions arena;
+};
+
+// Every key at most once; unknown keys, bad values and contradictions are refused with a message
+// that names them and the valid choices. Empty text means all defaults.
+absl::StatusOr<Options> ParseOptions(absl::string_view text);
+
+// All options with their values, in the same grammar.
+std::string FormatOptions(const Options& options);
+
+}  // namespace thimble

@@ -1,0 +1,376 @@
+#include "allocator/arena/space.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "allocator/arena/growth.h"
+#include "allocator/base/check.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+// Addresses are free of charge: enough for every chunk to be stitched into several blocks' windows,
+// and for a full cache of aliases beside them.
+Bytes AliasCapacity(const SpaceOptions& options) {
+  return 4 * options.limit + Stitcher::kMaxMappings * options.chunk_bytes;
+}
+
+// What a request may need when its place must be searched for without knowing its alignment.
+Bytes PaddedBytes(const Request& request) { return request.bytes + request.alignment - kUnit; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Space>> Space::Create(Driver* driver, const SpaceOptions& options) {
+  THIMBLE_ASSIGN_OR_RETURN(auto home,
+                           HomeSpace::Create(driver, options.limit, options.chunk_bytes));
+  THIMBLE_ASSIGN_OR_RETURN(auto aliases, AliasSpace::Create(home.get(), AliasCapacity(options)));
+  return std::unique_ptr<Space>(new Space(options, std::move(home), std::move(aliases)));
+}
+
+Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
+             std::unique_ptr<AliasSpace> aliases)
+    : options_(options),
+      small_limit_(options.chunk_bytes / 8),
+      home_(std::move(home)),
+      aliases_(std::move(aliases)),
+      frontier_(&home_->driver()),
+      heap_(options.chunk_bytes),
+      stitcher_(&heap_, home_.get(), aliases_.get(), &frontier_) {}
+
+// --- Allocate ----------------------------------------------------------------------------------
+
+absl::StatusOr<Address> Space::Allocate(const Request& request) {
+  THIMBLE_ASSIGN_OR_RETURN(const StreamTag tag, TagOf(request.stream));
+  if (IsSmall(PaddedBytes(request))) {
+    if (const auto address = SmallFit(request, tag)) return *address;
+  }
+  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  return StitchOrGrow(request, tag);
+}
+
+std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
+  if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
+  if (!heap_.RefillSmall(tag)) {
+    if (!TakeFromDriver(options_.chunk_bytes).ok()) return std::nullopt;
+    heap_.RefillSmall(tag);
+  }
+  return BestFit(Pool::kSmall, request, tag);
+}
+
+std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
+  const BlockId found = heap_.FindFit(pool, tag, PaddedBytes(request));
+  if (found == kNoBlock) return std::nullopt;
+  const Bytes begin = RoundUp(heap_.block(found).offset, request.alignment);
+  const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
+  return Hand({block, home_->base() + begin}, request);
+}
+
+// The block is the caller's from now on.
+Address Space::Hand(Placed placed, const Request& request) {
+  const Address address = RoundUp(placed.address, request.alignment);
+  Block& block = heap_.block(placed.block);
+  block.key = request.key;
+  block.padding = static_cast<std::uint32_t>(address - placed.address);
+  pointers_.Put(address, placed.block);
+  peak_used_ = std::max(peak_used_, heap_.used_bytes());
+  return address;
+}
+
+absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
+  if (frontier_.last_tag() > 1) CleanPassed();
+  heap_.DrainSmall();
+  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+
+  const Bytes bytes = PaddedBytes(request);
+  if (options_.stitch) {
+    if (const auto placed = stitcher_.TakeCached(bytes, tag)) {
+      ++stitches_;
+      ++stitch_hits_;
+      return Hand(*placed, request);
+    }
+  }
+  if (GrowWithinSlack(bytes, tag)) {
+    if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  }
+  return BuildOrGrow(request, tag);
+}
+
+// Stitches what is free; if that is too little, takes what is missing from the driver and tries
+// once more. Growth that did not help is given back (P4).
+absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag) {
+  const Bytes bytes = PaddedBytes(request);
+  const Ends ends = IsNearLimit(reserved(), limit(), bytes) ? Ends::kFirst : Ends::kWhenNeeded;
+  Bytes shortfall = ContiguousShortfall(bytes, tag);
+  if (options_.stitch) {
+    THIMBLE_ASSIGN_OR_RETURN(const Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, ends));
+    if (outcome.placed.block != kNoBlock) {
+      ++stitches_;
+      return Hand(outcome.placed, request);
+    }
+    shortfall = outcome.shortfall;
+  }
+  THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall));
+  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  absl::Status status = absl::ResourceExhaustedError("free memory is not contiguous");
+  if (options_.stitch) {
+    const absl::StatusOr<Stitcher::Outcome> outcome = stitcher_.Build(bytes, tag, ends);
+    if (outcome.ok() && outcome->placed.block != kNoBlock) {
+      ++stitches_;
+      return Hand(outcome->placed, request);
+    }
+    if (!outcome.ok()) status = outcome.status();
+  }
+  UndoGrowth(growth);
+  return status;
+}
+
+// --- Free --------------------------------------------------------------------------------------
+
+absl::Status Space::Free(Address address, StreamId stream) {
+  const BlockId id = pointers_.Find(address);
+  if (id == kNoBlock) return NotABlock(address);
+  THIMBLE_ASSIGN_OR_RETURN(const StreamTag tag, TagOf(stream));
+  pointers_.Take(address);
+  const Epoch epoch = frontier_.NoteFree(tag);
+  if (heap_.block(id).alias == kNoAlias) {
+    heap_.Release(id, tag, epoch);
+  } else {
+    stitcher_.Release(id, tag, epoch);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Space::NotABlock(Address address) const {
+  const std::string name = absl::StrFormat("%#x", address);
+  if (!IsHome(address) && !aliases_->Contains(address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not memory of this arena: free it where it was allocated"));
+  }
+  if (IsHome(address) && HomeOffset(address) < heap_.end()) {
+    const Block& block = heap_.block(heap_.At(HomeOffset(address)));
+    if (block.state != BlockState::kUsed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is free already: it was freed twice, or never allocated"));
+    }
+    if (HomeOffset(address) != block.offset) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s points %d bytes into a block: free the address that was allocated, %#x", name,
+          HomeOffset(address) - block.offset, home_->base() + block.offset));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is no block that is held now: it was freed twice, or it points into one"));
+}
+
+// --- Growing and trimming ----------------------------------------------------------------------
+
+// How much must be appended so that `bytes` fit at the end of the home space.
+Bytes Space::ContiguousShortfall(Bytes bytes, StreamTag tag) const {
+  const BlockId last = heap_.last();
+  const Bytes at_end = last != kNoBlock && heap_.UsableBy(last, tag) ? heap_.block(last).bytes : 0;
+  return RoundUp(bytes - std::min(at_end, bytes), options_.chunk_bytes);
+}
+
+bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
+  if (heap_.FirstVacant() != kNoBlock) return false;  // holes are refilled first
+  const Bytes growth = ContiguousShortfall(bytes, tag);
+  const Bytes peak = std::max(peak_used_, heap_.used_bytes() + bytes);
+  if (reserved() + growth > peak + AllowedSlack(peak)) return false;
+  return TakeFromDriver(growth).ok();
+}
+
+absl::Status Space::Grow(Bytes bytes) { return TakeFromDriver(bytes).status(); }
+
+// Backs vacant places first, lowest first, then appends. All or nothing (P4).
+absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes) {
+  if (bytes > limit() - home_->backed_bytes()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
+                     "; ", FormatBytes(reserved()), " are reserved"));
+  }
+  Growth growth;
+  absl::Status status;
+  Bytes missing = bytes;
+  while (status.ok() && missing > 0) {
+    const BlockId vacant = heap_.FirstVacant();
+    if (vacant == kNoBlock) {
+      status = TakeFromDriverAt(heap_.end(), missing, &growth);
+      missing = 0;
+    } else {
+      const Bytes part = std::min(missing, heap_.block(vacant).bytes);
+      status = TakeFromDriverAt(heap_.block(vacant).offset, part, &growth);
+      missing -= part;
+    }
+  }
+  if (!status.ok()) {
+    UndoGrowth(growth);
+    return status;
+  }
+  peak_reserved_ = std::max(peak_reserved_, reserved());
+  return growth;
+}
+
+absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth) {
+  const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
+  Bytes in_large = 0;
+  if (UseLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes)) {
+    in_large = RoundDown(bytes, large);
+  }
+  const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
+    if (part == 0) return absl::OkStatus();
+    THIMBLE_RETURN_IF_ERROR(home_->Back(offset, part, chunk_bytes));
+    if (offset == heap_.end()) {
+      heap_.Append(part);
+    } else {
+      heap_.Refill({offset, offset + part});
+    }
+    growth->push_back({offset, offset + part});
+    offset += part;
+    return absl::OkStatus();
+  };
+  THIMBLE_RETURN_IF_ERROR(take(in_large, large));
+  return take(bytes - in_large, options_.chunk_bytes);
+}
+
+// Nobody has used these bytes yet. What the driver does not take back stays, as free memory.
+void Space::UndoGrowth(const Growth& growth) {
+  for (auto extent = growth.rbegin(); extent != growth.rend(); ++extent) {
+    for (Bytes end = extent->end; end > extent->begin;) {
+      const ChunkId id = home_->ChunkAt(end - 1);
+      const Extent chunk = {home_->chunk(id).offset, end};
+      if (home_->Vacate(id).ok()) heap_.Vacate(chunk);
+      end = chunk.begin;
+    }
+  }
+}
+
+absl::Status Space::Trim(Bytes keep, Bytes* released) {
+  *released = 0;
+  const Bytes before = reserved();
+  THIMBLE_RETURN_IF_ERROR(WaitForStreams());
+  heap_.DrainSmall();
+  aliases_->RetryHalfDropped();
+  home_->DestroySpares();
+  if (reserved() > keep) stitcher_.DropIdle();
+  absl::Status status;
+  // From the end, so that the home space stays dense at its beginning.
+  BlockId id = heap_.last();
+  while (status.ok() && id != kNoBlock && reserved() > keep) {
+    const Block block = heap_.block(id);
+    if (block.state != BlockState::kFree || block.pool != Pool::kLarge) {
+      id = block.previous;
+      continue;
+    }
+    Bytes end = block.offset + block.bytes;
+    while (end > block.offset && reserved() > keep) {
+      const ChunkId chunk_id = home_->ChunkAt(end - 1);
+      const Chunk chunk = home_->chunk(chunk_id);
+      const Extent whole = {chunk.offset, chunk.offset + chunk.bytes};
+      end = whole.begin;
+      if (whole.begin < block.offset || whole.end > block.offset + block.bytes) continue;
+      if (chunk.aliases > 0) continue;
+      status = home_->Vacate(chunk_id);
+      if (!status.ok()) break;
+      heap_.Vacate(whole);
+    }
+    id = block.previous;
+  }
+  *released = before - std::min(before, reserved());
+  return status;
+}
+
+// --- Streams -----------------------------------------------------------------------------------
+
+absl::StatusOr<StreamTag> Space::TagOf(StreamId stream) {
+  if (const std::optional<StreamTag> tag = frontier_.TagOf(stream)) return *tag;
+  // More streams than tags: what the first one freed must pass before its tag can be another's.
+  const StreamTag oldest = 1;
+  THIMBLE_RETURN_IF_ERROR(frontier_.Wait(oldest));
+  heap_.Clean(oldest, frontier_.passed(oldest));
+  frontier_.Retire(oldest);
+  return *frontier_.TagOf(stream);
+}
+
+void Space::CleanPassed() {
+  for (int tag = 1; tag <= frontier_.last_tag(); ++tag) {
+    const StreamTag stream = static_cast<StreamTag>(tag);
+    if (!heap_.HasTagged(stream)) continue;
+    frontier_.Poll(stream).IgnoreError();  // an error means: not passed
+    heap_.Clean(stream, frontier_.passed(stream));
+  }
+}
+
+absl::Status Space::WaitForStreams() {
+  for (int tag = 1; tag <= frontier_.last_tag(); ++tag) {
+    const StreamTag stream = static_cast<StreamTag>(tag);
+    THIMBLE_RETURN_IF_ERROR(frontier_.Wait(stream));
+    heap_.Clean(stream, frontier_.passed(stream));
+  }
+  return absl::OkStatus();
+}
+
+// --- Looking -----------------------------------------------------------------------------------
+
+const Block* Space::Find(Address address) const {
+  const BlockId id = pointers_.Find(address);
+  return id == kNoBlock ? nullptr : &heap_.block(id);
+}
+
+Bytes Space::BytesOf(const Block& first) const {
+  Bytes bytes = first.bytes;
+  for (BlockId id = first.chain; id != kNoBlock; id = heap_.block(id).chain) {
+    bytes += heap_.block(id).bytes;
+  }
+  return bytes;
+}
+
+std::uint64_t Space::SeamsOf(const Block& first) const {
+  std::uint64_t seams = 0;
+  for (BlockId id = first.chain; id != kNoBlock; id = heap_.block(id).chain) ++seams;
+  return seams;
+}
+
+Bytes Space::LargestStitch(StreamId stream) {
+  const std::optional<StreamTag> tag = frontier_.TagOf(stream);
+  return stitcher_.LargestStitch(tag.value_or(kCleanTag));
+}
+
+void Space::ResetPeaks() {
+  peak_used_ = heap_.used_bytes();
+  peak_reserved_ = reserved();
+}
+
+void Space::CheckInvariants() const {
+  home_->CheckInvariants();
+  aliases_->CheckInvariants();
+  heap_.CheckInvariants();
+  stitcher_.CheckInvariants();
+  THIMBLE_CHECK(home_->backed_bytes() <= limit(), "P2: more is backed than the limit allows");
+  Bytes in_map = 0;
+  pointers_.ForEach([&](Address address, BlockId id) {
+    const Block& block = heap_.block(id);
+    THIMBLE_CHECK(block.state == BlockState::kUsed, "P1: an address names a block not in use");
+    if (block.alias == kNoAlias) {
+      THIMBLE_CHECK(address == home_->base() + block.offset && block.chain == kNoBlock,
+                    "P1: a block is seen at an address that is not its own");
+    } else {
+      THIMBLE_CHECK(stitcher_.ShowsChain(id, address - block.padding),
+                    "P1: a stitched block is seen where its bytes are not");
+    }
+    in_map += BytesOf(block);
+  });
+  THIMBLE_CHECK(in_map == heap_.used_bytes(), "P1: a block in use is not in the map");
+  for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
+    const Block& block = heap_.block(id);
+    const bool backed = block.state != BlockState::kVacant;
+    for (Bytes at = block.offset; at < block.offset + block.bytes; at += options_.chunk_bytes) {
+      THIMBLE_CHECK((home_->ChunkAt(at) != kNoChunk) == backed,
+                    "P3: heap and home space disagree about what is backed");
+    }
+  }
+}
+
+}  // namespace thimble

@@ -1,0 +1,137 @@
+// All memory of one device, for one thread at a time: finds a place for a request, by best fit,
+// by stitching or by taking more from the driver, and takes blocks back.
+//
+// It joins the layers below: chunks and aliases (vmm/), who owns which byte (Heap), stitched blocks
+// (Stitcher), streams (Frontier), and the map from what callers hold to blocks.
+//
+// Invariants (CheckInvariants() proves them, and those of all parts):
+//   P1  Every address in the map names a block in use, and every block in use is in the map or is
+//       a later extent of one that is.
+//   P2  At most limit() bytes are backed by chunks.
+//   P3  What the heap calls free or used is backed by a chunk; what it calls vacant is not.
+//   P4  A call that fails leaves blocks, contents and reserved() as they were.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/driver/driver.h"
+#include "allocator/stitch/frontier.h"
+#include "allocator/stitch/heap.h"
+#include "allocator/stitch/pointer_map.h"
+#include "allocator/stitch/stitcher.h"
+#include "allocator/vmm/alias_space.h"
+#include "allocator/vmm/home_space.h"
+
+namespace thimble {
+
+struct SpaceOptions {
+  Bytes limit = 0;        // a positive multiple of chunk_bytes
+  Bytes chunk_bytes = 0;  // a multiple of the driver's granularity
+  bool stitch = true;
+};
+
+struct Request {
+  Bytes bytes = 0;          // a positive multiple of kUnit
+  Bytes alignment = kUnit;  // a power of two from kUnit to HomeSpace::kAlignment
+  StreamId stream{};
+  std::uint64_t key = 0;
+};
+
+class Space {
+ public:
+  // `driver` must outlive the space.
+  static absl::StatusOr<std::unique_ptr<Space>> Create(Driver* driver, const SpaceOptions& options);
+
+  // kResourceExhausted if neither the free memory nor what the driver and the limit allow suffice.
+  absl::StatusOr<Address> Allocate(const Request& request);
+
+  // kInvalidArgument if `address` is not a block in use; the message says what it is instead.
+  absl::Status Free(Address address, StreamId stream);
+
+  // Takes `bytes`, a multiple of chunk_bytes, from the driver ahead of need.
+  absl::Status Grow(Bytes bytes);
+
+  // Gives whole free chunks back until at most `keep` are reserved; waits for streams. Returns the
+  // bytes given back. An error stops it between two chunks.
+  absl::Status Trim(Bytes keep, Bytes* released);
+
+  // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
+
+  void CleanPassed();                           // what other streams have passed
+  [[nodiscard]] absl::Status WaitForStreams();  // all of it, waiting
+  void DropIdleAliases() { stitcher_.DropIdle(); }
+
+  // --- Looking ----------------------------------------------------------------------------------
+
+  // The first block of the chain at `address`, or nullptr.
+  const Block* Find(Address address) const;
+  std::uint64_t SeamsOf(const Block& first) const;
+  Bytes BytesOf(const Block& first) const;  // of the whole chain
+
+  bool IsHome(Address address) const { return address - home_->base() < home_->capacity(); }
+  Bytes HomeOffset(Address address) const { return address - home_->base(); }
+  // Whether a request of this size is served from slabs.
+  bool IsSmall(Bytes bytes) const { return bytes < small_limit_; }
+
+  Driver& driver() const { return home_->driver(); }
+  const Heap& heap() const { return heap_; }
+  const HomeSpace& home() const { return *home_; }
+  const Stitcher& stitcher() const { return stitcher_; }
+  const PointerMap& pointers() const { return pointers_; }
+  // Nothing for a stream that was never seen.
+  Bytes LargestStitch(StreamId stream);
+
+  Bytes limit() const { return options_.limit; }
+  Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
+  Bytes peak_used() const { return peak_used_; }
+  Bytes peak_reserved() const { return peak_reserved_; }
+  void ResetPeaks();
+  std::uint64_t stitches() const { return stitches_; }
+  std::uint64_t stitch_hits() const { return stitch_hits_; }
+
+  void CheckInvariants() const;  // O(blocks + mappings)
+
+ private:
+  using Growth = std::vector<Extent>;
+
+  Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
+        std::unique_ptr<AliasSpace> aliases);
+
+  absl::StatusOr<StreamTag> TagOf(StreamId stream);
+  std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
+  std::optional<Address> SmallFit(const Request& request, StreamTag tag);
+  absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);
+  absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag);
+  bool GrowWithinSlack(Bytes bytes, StreamTag tag);
+  Bytes ContiguousShortfall(Bytes bytes, StreamTag tag) const;
+  Address Hand(Placed placed, const Request& request);
+
+  absl::StatusOr<Growth> TakeFromDriver(Bytes bytes);
+  absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth);
+  void UndoGrowth(const Growth& growth);
+  absl::Status NotABlock(Address address) const;
+
+  const SpaceOptions options_;
+  const Bytes small_limit_;
+  std::unique_ptr<HomeSpace> home_;
+  std::unique_ptr<AliasSpace> aliases_;
+  Frontier frontier_;
+  Heap heap_;
+  Stitcher stitcher_;
+  PointerMap pointers_;
+  Bytes peak_used_ = 0;
+  Bytes peak_reserved_ = 0;
+  std::uint64_t stitches_ = 0;
+  std::uint64_t stitch_hits_ = 0;
+};
+
+}  // namespace thimble

@@ -1,0 +1,22 @@
+// What happens in an arena, as plain data: every layer can report, observe/ turns it into files.
+#pragma once
+
+#include <cstdint>
+
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+
+namespace thimble {
+
+enum class EventKind : std::uint8_t { kAllocate = 1, kFree = 2, kStep = 3 };
+
+struct Event {
+  EventKind kind = EventKind::kStep;
+  Address address = 0;  // of the block; 0 for a step
+  Bytes bytes = 0;      // asked for; 0 for a free and a step
+  StreamId stream{};
+  std::uint64_t key = 0;
+  std::uint64_t time_ns = 0;  // since the log was started
+};
+
+}  // namespace thimble

@@ -1,0 +1,51 @@
+#include "allocator/observe/oom_report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace thimble {
+namespace {
+
+const char* Remedy(OomKind kind) {
+  switch (kind) {
+    case OomKind::kNone:
+      return "";
+    case OomKind::kTrue:
+      return "The device has no more: use a smaller batch or a smaller model.";
+    case OomKind::kFragmentation:
+      return "Enough is free, but in pieces smaller than a chunk.";
+    case OomKind::kLimit:
+      return "Raise the limit: the device has more.";
+    case OomKind::kDriver:
+      return "The limit allows it, but the device did not give it: another process may hold it.";
+  }
+  return "";
+}
+
+}  // namespace
+
+OomKind KindOf(const OomReport& report) {
+  if (report.free >= report.requested) return OomKind::kFragmentation;
+  const Bytes wanted = report.reserved + report.missing;
+  if (wanted <= report.limit) return OomKind::kDriver;
+  return report.device_free >= report.missing ? OomKind::kLimit : OomKind::kTrue;
+}
+
+std::string FormatOom(const OomReport& report) {
+  std::string text = absl::StrCat("out of memory: ", FormatBytes(report.requested), " requested; ",
+                                  FormatBytes(report.in_use), " in use, ", FormatBytes(report.free),
+                                  " free (largest block ", FormatBytes(report.largest_free), ", ",
+                                  FormatBytes(report.largest_stitchable), " with stitching), ",
+                                  FormatBytes(report.reserved), " reserved of a limit of ",
+                                  FormatBytes(report.limit), ". ", FormatBytes(report.missing),
+                                  " more would do. ", Remedy(report.kind));
+  if (!report.holders.empty() && report.holders.front().key != 0) {
+    absl::StrAppend(&text, " Largest holders:");
+    for (const OomReport::Holder& holder : report.holders) {
+      absl::StrAppendFormat(&text, " %#x %s;", holder.key, FormatBytes(holder.bytes));
+    }
+  }
+  return text;
+}
+
+}  // namespace thimble

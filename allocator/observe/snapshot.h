@@ -1,0 +1,35 @@
+// The memory of an arena at one moment, as plain data and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/observe/stats.h"
+
+namespace thimble {
+
+struct Snapshot {
+  enum class State : std::uint8_t { kFree, kUsed, kVacant };
+  struct Piece {  // one interval of the home space; pieces tile it
+    Bytes offset = 0;
+    Bytes bytes = 0;
+    State state = State::kFree;
+    bool small = false;     // in a slab of small blocks
+    bool stitched = false;  // part of a block that is put together from several pieces
+    Bytes owner = 0;        // used: offset of the first piece of the same block
+    std::uint64_t key = 0;  // used: who asked
+  };
+
+  Address home_base = 0;
+  Bytes chunk_bytes = 0;
+  std::vector<Piece> pieces;
+  ArenaStats stats;
+};
+
+// One JSON object: home_base, chunk_bytes, stats (an object) and pieces (a list of objects).
+std::string ToJson(const Snapshot& snapshot);
+
+}  // namespace thimble

@@ -1,0 +1,35 @@
+// The figures of an arena. One sum is exact at every moment:
+//   reserved = in_use + magazines + free_small + free_large + spare
+#pragma once
+
+#include <cstdint>
+
+#include "allocator/base/bytes.h"
+
+namespace thimble {
+
+struct ArenaStats {
+  Bytes in_use = 0;      // held by callers
+  Bytes magazines = 0;   // small blocks cached by threads
+  Bytes free_small = 0;  // free in slabs
+  Bytes free_large = 0;  // free elsewhere
+  Bytes spare = 0;       // chunks that the driver refused to take back
+  Bytes reserved = 0;    // taken from the driver
+  Bytes vacant = 0;      // home addresses whose memory was given back
+  Bytes limit = 0;
+  Bytes peak_in_use = 0;  // magazines count as in use
+  Bytes peak_reserved = 0;
+  Bytes largest_free = 0;
+  Bytes largest_request = 0;
+  Bytes alias_active = 0;  // addresses of aliases in use
+  Bytes alias_idle = 0;    // addresses of cached ones
+  std::uint64_t live_blocks = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t stitches = 0;
+  std::uint64_t stitch_hits = 0;
+  std::uint64_t out_of_memory = 0;
+
+  bool AddsUp() const { return reserved == in_use + magazines + free_small + free_large + spare; }
+};
+
+}  // namespace thimble
