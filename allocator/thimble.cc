@@ -1,0 +1,303 @@
+// The C interface over Arena: turns statuses into codes and texts, and lets no exception out.
+#include "allocator/thimble.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/arena/arena.h"
+#include "allocator/arena/options.h"
+#include "allocator/base/status_macros.h"
+#include "allocator/driver/cuda_driver.h"
+#include "allocator/driver/driver.h"
+#include "allocator/driver/host_driver.h"
+
+struct thimble_arena {
+  std::string options;                      // effective ones
+  std::unique_ptr<thimble::Driver> driver;  // outlives arena: declared before it
+  std::unique_ptr<thimble::Arena> arena;
+};
+
+namespace thimble {
+namespace {
+
+// A pointer, so that this library needs only eight bytes of thread-local storage for it.
+thread_local std::unique_ptr<std::string> last_error;
+
+thimble_status Fail(thimble_status code, absl::string_view text) {
+  try {
+    last_error = std::make_unique<std::string>(text);
+  } catch (const std::bad_alloc&) {
+    last_error.reset();  // no memory even for the message: the code must do
+  }
+  return code;
+}
+
+thimble_status FromStatus(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return THIMBLE_OK;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+      return Fail(THIMBLE_INVALID_ARGUMENT, status.message());
+    case absl::StatusCode::kResourceExhausted:
+      return Fail(THIMBLE_OUT_OF_MEMORY, status.message());
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kNotFound:
+      return Fail(THIMBLE_UNAVAILABLE, status.message());
+    default:
+      return Fail(THIMBLE_INTERNAL, status.message());
+  }
+}
+
+thimble_status NullArgument(const char* name) {
+  return Fail(THIMBLE_INVALID_ARGUMENT, std::string(name) + " is null");
+}
+
+// Runs `body`, which returns absl::Status. The only exceptions the library knows are the system's.
+template <typename Body>
+thimble_status Guard(Body body) {
+  try {
+    return FromStatus(body());
+  } catch (const std::bad_alloc&) {
+    return Fail(THIMBLE_INTERNAL, "the host is out of memory");
+  } catch (const std::exception& error) {
+    return Fail(THIMBLE_INTERNAL, error.what());
+  }
+}
+
+// Copies as much of `full` as the caller's struct has room for.
+template <typename Struct>
+absl::Status CopyOut(Struct full, Struct* out) {
+  const std::size_t size = out->struct_size;
+  if (size < sizeof(std::size_t)) {
+    return absl::InvalidArgumentError("struct_size is not set: set it to sizeof before the call");
+  }
+  full.struct_size = size;
+  std::memcpy(out, &full, std::min(size, sizeof(Struct)));
+  return absl::OkStatus();
+}
+
+Bytes HalfOfTheMachine() {
+  const Bytes pages = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES));
+  return RoundDown(pages * static_cast<Bytes>(sysconf(_SC_PAGESIZE)) / 2, kGiB) + kGiB;
+}
+
+absl::StatusOr<std::unique_ptr<Driver>> OpenDriver(Options* options) {
+  if (options->device == Options::kCpu) {
+    if (options->memory == 0) options->memory = HalfOfTheMachine();
+    HostOptions host;
+    host.total_bytes = options->memory;
+    host.granularity = std::min(host.granularity, options->arena.chunk_bytes);
+    return HostDriver::Open(host);
+  }
+  CudaOptions cuda;
+  cuda.ordinal = options->device;
+  return CudaDriver::Open(cuda);
+}
+
+absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
+  THIMBLE_ASSIGN_OR_RETURN(Options options, ParseOptions(text == nullptr ? "" : text));
+  auto created = std::make_unique<thimble_arena>();
+  THIMBLE_ASSIGN_OR_RETURN(created->driver, OpenDriver(&options));
+  THIMBLE_ASSIGN_OR_RETURN(created->arena, Arena::Create(options.arena, created->driver.get()));
+  if (!options.log.empty()) THIMBLE_RETURN_IF_ERROR(created->arena->log().Start(options.log));
+  options.arena.limit = created->arena->GetStats().limit;
+  created->options = FormatOptions(options);
+  return created;
+}
+
+thimble_stats ToC(const ArenaStats& stats) {
+  thimble_stats out = {};
+  out.in_use = stats.in_use;
+  out.magazines = stats.magazines;
+  out.free_small = stats.free_small;
+  out.free_large = stats.free_large;
+  out.spare = stats.spare;
+  out.reserved = stats.reserved;
+  out.vacant = stats.vacant;
+  out.limit = stats.limit;
+  out.peak_in_use = stats.peak_in_use;
+  out.peak_reserved = stats.peak_reserved;
+  out.largest_free = stats.largest_free;
+  out.largest_request = stats.largest_request;
+  out.alias_active = stats.alias_active;
+  out.alias_idle = stats.alias_idle;
+  out.live_blocks = stats.live_blocks;
+  out.allocations = stats.allocations;
+  out.stitches = stats.stitches;
+  out.stitch_hits = stats.stitch_hits;
+  out.out_of_memory = stats.out_of_memory;
+  return out;
+}
+
+thimble_oom ToC(const OomReport& report) {
+  thimble_oom out = {};
+  out.kind = static_cast<thimble_oom_kind>(report.kind);
+  out.requested = report.requested;
+  out.missing = report.missing;
+  out.in_use = report.in_use;
+  out.free = report.free;
+  out.reserved = report.reserved;
+  out.limit = report.limit;
+  out.largest_free = report.largest_free;
+  out.largest_stitchable = report.largest_stitchable;
+  out.device_free = report.device_free;
+  out.holders = static_cast<std::uint32_t>(report.holders.size());
+  static_assert(OomReport::kMaxHolders == sizeof(out.holder_key) / sizeof(out.holder_key[0]));
+  for (std::size_t i = 0; i < report.holders.size(); ++i) {
+    out.holder_key[i] = report.holders[i].key;
+    out.holder_bytes[i] = report.holders[i].bytes;
+  }
+  return out;
+}
+
+static_assert(static_cast<int>(OomKind::kNone) == THIMBLE_OOM_NONE &&
+              static_cast<int>(OomKind::kTrue) == THIMBLE_OOM_TRUE &&
+              static_cast<int>(OomKind::kFragmentation) == THIMBLE_OOM_FRAGMENTATION &&
+              static_cast<int>(OomKind::kLimit) == THIMBLE_OOM_LIMIT &&
+              static_cast<int>(OomKind::kDriver) == THIMBLE_OOM_DRIVER);
+
+}  // namespace
+}  // namespace thimble
+
+using thimble::Address;
+using thimble::Guard;
+using thimble::NullArgument;
+using thimble::StreamId;
+
+extern "C" {
+
+uint32_t thimble_abi_version(void) { return THIMBLE_ABI_VERSION; }
+
+const char* thimble_last_error(void) {
+  return thimble::last_error == nullptr ? "" : thimble::last_error->c_str();
+}
+
+thimble_status thimble_create(const char* options, thimble_arena** arena) {
+  if (arena == nullptr) return NullArgument("arena");
+  *arena = nullptr;
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(auto created, thimble::CreateArena(options));
+    *arena = created.release();
+    return absl::OkStatus();
+  });
+}
+
+void thimble_destroy(thimble_arena* arena) { delete arena; }
+
+const char* thimble_options(const thimble_arena* arena) {
+  return arena == nullptr ? "" : arena->options.c_str();
+}
+
+thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
+                                uint64_t stream, uint64_t key, void** block) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (block == nullptr) return NullArgument("block");
+  *block = nullptr;
+  return Guard([&]() -> absl::Status {
+    const auto address = arena->arena->Allocate(bytes, alignment, StreamId{stream}, key);
+    if (!address.ok()) return address.status();
+    *block = reinterpret_cast<void*>(*address);
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard(
+      [&] { return arena->arena->Free(reinterpret_cast<Address>(block), StreamId{stream}); });
+}
+
+thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (info == nullptr) return NullArgument("info");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto known,
+                             arena->arena->Query(reinterpret_cast<Address>(block)));
+    return thimble::CopyOut(thimble_block_info{0, known.bytes, known.key, known.seams}, info);
+  });
+}
+
+thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (stats == nullptr) return NullArgument("stats");
+  return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->GetStats()), stats); });
+}
+
+thimble_status thimble_reset_peaks(thimble_arena* arena) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] {
+    arena->arena->ResetPeaks();
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] {
+    thimble::Bytes released = 0;
+    const absl::Status status = arena->arena->Trim(keep_bytes, &released);
+    if (released_bytes != nullptr) *released_bytes = released;
+    return status;
+  });
+}
+
+thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (oom == nullptr) return NullArgument("oom");
+  return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->LastOom()), oom); });
+}
+
+thimble_status thimble_mark_step(thimble_arena* arena) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] {
+    arena->arena->MarkStep();
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_log_start(thimble_arena* arena, const char* path) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (path == nullptr) return NullArgument("path");
+  return Guard([&] { return arena->arena->log().Start(path); });
+}
+
+thimble_status thimble_log_stop(thimble_arena* arena) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] { return arena->arena->log().Stop(); });
+}
+
+thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (bytes == nullptr) return NullArgument("bytes");
+  return Guard([&]() -> absl::Status {
+    const std::string json = thimble::ToJson(arena->arena->GetSnapshot());
+    const size_t room = std::exchange(*bytes, json.size() + 1);
+    if (buffer == nullptr) return absl::OkStatus();
+    if (room < *bytes) {
+      return absl::InvalidArgumentError("the buffer is too small for the snapshot: " +
+                                        std::to_string(*bytes) + " bytes are needed");
+    }
+    std::memcpy(buffer, json.c_str(), *bytes);
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_check(thimble_arena* arena) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] {
+    arena->arena->CheckInvariants();
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"
