@@ -17,10 +17,7 @@ std::unique_ptr<HostDriver> OpenHost(Bytes capacity) {
 
 }  // namespace
 
-Device::Device(Bytes capacity)
-    : host_(OpenHost(capacity)),
-      owned_cost_(std::make_unique<CostDriver>(*host_)),
-      cost_(owned_cost_.get()) {}
+Device::Device(Bytes capacity) : host_(OpenHost(capacity)), cost_(*host_) {}
 
 Bytes Device::reserved_bytes() const {
   const absl::StatusOr<MemoryInfo> info = host_->GetMemoryInfo();

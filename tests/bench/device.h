@@ -18,15 +18,11 @@ class Device {
   // Stops the process if the machine cannot make a host driver: there is nothing to measure then.
   explicit Device(Bytes capacity);
 
-  Driver& driver() { return *cost_; }
-
-  // For a policy that owns its driver. The device keeps reading the counts, so the new owner must
-  // live as long as they are asked for, and must not outlive the device.
-  std::unique_ptr<Driver> TakeDriver() { return std::move(owned_cost_); }
+  Driver& driver() { return cost_; }
 
   Bytes reserved_bytes() const;
-  std::uint64_t driver_calls() const { return cost_->total_calls(); }
-  double modelled_us() const { return cost_->virtual_us(); }
+  std::uint64_t driver_calls() const { return cost_.total_calls(); }
+  double modelled_us() const { return cost_.virtual_us(); }
 
   // The physical bytes behind [address, address + bytes); an error unless all of them are mapped.
   absl::StatusOr<std::vector<FileRange>> PhysicalRanges(Address address, Bytes bytes) const {
@@ -35,8 +31,7 @@ class Device {
 
  private:
   const std::unique_ptr<HostDriver> host_;
-  std::unique_ptr<CostDriver> owned_cost_;
-  CostDriver* const cost_;
+  CostDriver cost_;
 };
 
 }  // namespace thimble::bench

@@ -1,5 +1,6 @@
-// The policies that Thimble is compared with. Each file says at its top what it was written from
-// and where it is simpler than the original; every simplification is in the peer's favour.
+// Thimble and the policies it is compared with. Each peer's file says at its top what it was
+// written from and where it is simpler than the original; every simplification is in the peer's
+// favour.
 //
 // `driver` must outlive the policy. None of them is thread-safe, except BFC, which has its own
 // lock.
@@ -16,6 +17,8 @@ class Driver;
 }
 
 namespace thimble::bench {
+
+std::unique_ptr<Policy> MakeThimble(Driver& driver);
 
 // tsl::BFCAllocator of the stock TensorFlow wheel. `capacity` is its memory limit; without growth
 // it takes all of that at the first request.

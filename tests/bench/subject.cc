@@ -11,7 +11,7 @@ std::unique_ptr<Policy> MakePolicy(PolicyKind kind, Bytes capacity, Sizing sizin
   Driver& driver = device->driver();
   switch (kind) {
     case PolicyKind::kThimble:
-      return nullptr;
+      return MakeThimble(driver);
     case PolicyKind::kBfc:
     case PolicyKind::kBfcGrowth:
       return MakeBfc(std::make_unique<DriverRegions>(driver), capacity,
@@ -29,9 +29,9 @@ std::unique_ptr<Policy> MakePolicy(PolicyKind kind, Bytes capacity, Sizing sizin
 }  // namespace
 
 const std::vector<PolicyKind>& AllPolicies() {
-  static const auto* const kAll =
-      new std::vector<PolicyKind>{PolicyKind::kBfc, PolicyKind::kBfcGrowth, PolicyKind::kGmlake,
-                                  PolicyKind::kExpandable, PolicyKind::kCnmem};
+  static const auto* const kAll = new std::vector<PolicyKind>{
+      PolicyKind::kThimble, PolicyKind::kBfc,        PolicyKind::kBfcGrowth,
+      PolicyKind::kGmlake,  PolicyKind::kExpandable, PolicyKind::kCnmem};
   return *kAll;
 }
 

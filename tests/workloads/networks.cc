@@ -8,8 +8,8 @@ namespace {
 
 constexpr Bytes kFloat = 4;
 
-// GPT-2 small, decoding a batch eagerly: every operation makes a tensor, and drops its inputs
-// after.
+// GPT-2 small, decoding eagerly for several users at once: every operation makes a tensor and drops
+// its inputs after, and every token makes all caches of its conversation anew, one row longer.
 class Decoder {
  public:
   Decoder(Random* random, TraceWriter* out) : random_(*random), out_(*out) {
@@ -20,31 +20,49 @@ class Decoder {
         out_.Allocate(rows * kHidden * kFloat);
       }
     }
+    for (std::size_t i = 0; i < kConversations; ++i) conversations_.push_back(Begin());
   }
 
-  // One conversation: a prompt, then token after token until it ends or `ops` are reached.
-  void Conversation(std::size_t ops) {
-    constexpr Bytes kLongest = 640;
-    Bytes tokens = 16 + random_.Index(240);
-    const Bytes last = tokens + 32 + random_.Index(kLongest - tokens - 32);
-    caches_.clear();
-    for (std::size_t i = 0; i < 2 * kLayers; ++i) caches_.push_back(out_.Allocate(Cache(tokens)));
-    for (; tokens < last && out_.ops() < ops; ++tokens) {
-      out_.Step();
-      Token(tokens + 1);
+  // One token for everybody. Who has reached the end makes room for a new conversation.
+  void Step() {
+    out_.Step();
+    for (Conversation& conversation : conversations_) {
+      if (conversation.tokens == conversation.last) {
+        for (const std::uint32_t cache : conversation.caches) out_.Free(cache);
+        conversation = Begin();
+      }
+      ++conversation.tokens;
+      Token(&conversation);
     }
-    for (const std::uint32_t cache : caches_) out_.Free(cache);
   }
 
  private:
+  static constexpr std::size_t kConversations = 6;
+  static constexpr Bytes kLongest = 640;
   static constexpr std::size_t kLayers = 12;
   static constexpr Bytes kHidden = 768;
   static constexpr Bytes kHeads = 12;
   static constexpr Bytes kVocabulary = 50257;
-  static constexpr Bytes kBatch = 8;
-  static constexpr Bytes kRow = kBatch * kHidden * kFloat;
+  static constexpr Bytes kBeams = 2;
+  static constexpr Bytes kRow = kBeams * kHidden * kFloat;
 
-  static constexpr Bytes Cache(Bytes tokens) { return tokens * kRow; }
+  struct Conversation {
+    Bytes tokens = 0;
+    Bytes last = 0;
+    std::vector<std::uint32_t> caches;  // keys and values of each layer
+  };
+
+  Conversation Begin() {
+    constexpr Bytes kShortest = 16;
+    Conversation conversation;
+    conversation.tokens = kShortest + random_.Index(kLongest / 2);
+    conversation.last =
+        conversation.tokens + kShortest + random_.Index(kLongest - conversation.tokens - kShortest);
+    for (std::size_t i = 0; i < 2 * kLayers; ++i) {
+      conversation.caches.push_back(out_.Allocate(conversation.tokens * kRow));
+    }
+    return conversation;
+  }
 
   // A tensor is computed from the one before, which goes then.
   void Next(Bytes bytes) {
@@ -55,20 +73,20 @@ class Decoder {
 
   void Append(std::uint32_t* cache, Bytes tokens) {
     const std::uint32_t row = out_.Allocate(kRow);
-    const std::uint32_t longer = out_.Allocate(Cache(tokens));
+    const std::uint32_t longer = out_.Allocate(tokens * kRow);
     out_.Free(*cache);
     out_.Free(row);
     *cache = longer;
   }
 
-  void Token(Bytes tokens) {
-    const Bytes scores = kBatch * kHeads * tokens * kFloat;
+  void Token(Conversation* conversation) {
+    const Bytes scores = kBeams * kHeads * conversation->tokens * kFloat;
     current_ = out_.Allocate(kRow);
     for (std::size_t layer = 0; layer < kLayers; ++layer) {
       const std::uint32_t residual = out_.Allocate(kRow);
       Next(3 * kRow);  // query, key, value
-      Append(&caches_[2 * layer], tokens);
-      Append(&caches_[2 * layer + 1], tokens);
+      Append(&conversation->caches[2 * layer], conversation->tokens);
+      Append(&conversation->caches[2 * layer + 1], conversation->tokens);
       Next(scores);
       Next(scores);  // softmax
       Next(kRow);
@@ -77,14 +95,14 @@ class Decoder {
       Next(kRow);
       out_.Free(residual);
     }
-    Next(kBatch * kVocabulary * kFloat);
-    Next(kBatch * sizeof(std::int64_t));
+    Next(kBeams * kVocabulary * kFloat);
+    Next(kBeams * sizeof(std::int64_t));
     out_.Free(current_);
   }
 
   Random& random_;
   TraceWriter& out_;
-  std::vector<std::uint32_t> caches_;  // keys and values of each layer
+  std::vector<Conversation> conversations_;
   std::uint32_t current_ = 0;
 };
 
@@ -158,7 +176,7 @@ class Unet {
 
 void EagerDecoding(std::size_t ops, Random* random, TraceWriter* out) {
   Decoder decoder(random, out);
-  while (out->ops() < ops) decoder.Conversation(ops);
+  while (out->ops() < ops) decoder.Step();
 }
 
 void UnetOfVaryingImages(std::size_t ops, Random* random, TraceWriter* out) {

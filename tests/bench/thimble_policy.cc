@@ -1,0 +1,37 @@
+// Thimble as its users run it: an Arena with default options, growing from empty.
+#include <utility>
+
+#include "allocator/arena/arena.h"
+#include "allocator/base/check.h"
+#include "tests/bench/peers.h"
+
+namespace thimble::bench {
+namespace {
+
+class ThimblePolicy final : public Policy {
+ public:
+  explicit ThimblePolicy(std::unique_ptr<Arena> arena) : arena_(std::move(arena)) {}
+
+  std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) override {
+    const absl::StatusOr<Address> block =
+        arena_->Allocate(bytes, /*alignment=*/0, StreamId{stream}, key);
+    return block.ok() ? *block : 0;
+  }
+
+  void Free(std::uint64_t address, std::uint64_t stream) override {
+    THIMBLE_CHECK(arena_->Free(address, StreamId{stream}).ok(), "a block in use can be freed");
+  }
+
+ private:
+  const std::unique_ptr<Arena> arena_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> MakeThimble(Driver& driver) {
+  absl::StatusOr<std::unique_ptr<Arena>> arena = Arena::Create(ArenaOptions(), &driver);
+  THIMBLE_CHECK(arena.ok(), "an arena with default options can be made");
+  return std::make_unique<ThimblePolicy>(*std::move(arena));
+}
+
+}  // namespace thimble::bench
