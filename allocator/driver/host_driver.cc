@@ -60,7 +60,7 @@ absl::Status MapFile(AddressRange range, int file, Bytes offset) {
   }
   if (madvise(at, range.bytes, MADV_DONTDUMP) == 0) return absl::OkStatus();
   const absl::Status status = SystemError("madvise");
-  // The area has just been made for this range alone, so giving it back needs no new one.
+  // If even this is refused, the addresses are still without access: all that vacant promises.
   MapVacant(range.address, range.bytes, MAP_FIXED).IgnoreError();
   return status;
 }
@@ -152,6 +152,14 @@ void HostDriver::SettleAreas() {
   booked_areas_ = table_.areas();
 }
 
+template <typename Function>
+absl::Status HostDriver::FreeAreas(Function function) {
+  absl::Status status = function();
+  if (absl::IsResourceExhausted(status) && spare_areas_.Spend()) status = function();
+  spare_areas_.Refill();
+  return status;
+}
+
 absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
   if (!IsPowerOfTwo(alignment) || alignment < properties_.granularity) {
     return absl::InvalidArgumentError(absl::StrCat("R5: alignment ", alignment,
@@ -228,7 +236,7 @@ absl::Status HostDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
 absl::Status HostDriver::Unmap(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckUnmap({address, bytes}));
-  THIMBLE_RETURN_IF_ERROR(MapVacant(address, bytes, MAP_FIXED).status());
+  THIMBLE_RETURN_IF_ERROR(FreeAreas([&] { return MapVacant(address, bytes, MAP_FIXED).status(); }));
   const std::optional<FileRange> dead = table_.Unmap(address);
   SettleAreas();
   if (dead) FreeBytes(*dead);

@@ -17,9 +17,10 @@
 //   - Reserve, Map and SetAccess are refused (kResourceExhausted) once all host drivers of the
 //     process together would have more than HostOptions::max_areas: three quarters of the cap.
 //   - Unmap in the middle of a shared area needs up to two more. It is never refused by this count:
-//     the last quarter of the cap is its headroom. Only a process that uses up that quarter too
-//     sees Unmap fail, cleanly, with kResourceExhausted and the mapping still in place.
-//   - A kernel that refuses earlier, because of others, is reported in the same way.
+//     the last quarter of the cap is its headroom. Only when the rest of the process has used up
+//     that quarter can it fail, cleanly: kResourceExhausted, the mapping still in place.
+//   - A kernel that refuses earlier, because of others, is reported in the same way. Linux then
+//     refuses even calls that would free areas; SpareAreas gets Unmap and Release past that.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 #include "allocator/driver/driver.h"
 #include "allocator/driver/file_ranges.h"
 #include "allocator/driver/shadow_table.h"
+#include "allocator/driver/spare_areas.h"
 
 namespace thimble {
 
@@ -85,6 +87,10 @@ class HostDriver : public Driver {
   absl::Status BookAreas() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleAreas() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Runs a call that ends up with fewer areas; if the kernel has none for it, with the spare ones.
+  template <typename Function>
+  absl::Status FreeAreas(Function function) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Nothing refers to these bytes any more.
   void FreeBytes(FileRange dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -95,6 +101,7 @@ class HostDriver : public Driver {
   mutable Mutex mutex_{LockRank::kDriver};
   ShadowTable table_ ABSL_GUARDED_BY(mutex_);
   FileRanges file_ranges_ ABSL_GUARDED_BY(mutex_);
+  SpareAreas spare_areas_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t booked_areas_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<StreamId, StreamSeq> recorded_ ABSL_GUARDED_BY(mutex_);
 };

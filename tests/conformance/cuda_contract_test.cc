@@ -1,0 +1,230 @@
+// What exactly the CUDA driver asks of libcuda: every function, argument and flag, in order. A real
+// GPU sees the same, so a change here is a change of what has been reviewed against cuda.h.
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocator/driver/cuda_driver.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/conformance/fake_libcuda.h"
+#include "tests/conformance/subject.h"
+
+namespace thimble {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr StreamId kStream{64};
+
+std::vector<std::string>& Log() {
+  static auto* const log = new std::vector<std::string>;
+  return *log;
+}
+
+class CudaContract : public testing::Test {
+ protected:
+  CudaContract() {
+    Log().clear();
+    fake_.controls().log = [](const char* line) { Log().push_back(line); };
+    options_.library = kFakeLibcuda;
+  }
+
+  void Open() {
+    driver_ = CudaDriver::Open(options_).value();
+    granule_ = driver_->properties().granularity;
+    Log().clear();
+  }
+
+  // The calls since the last time, without the context around them, which must be there.
+  std::vector<std::string> Calls() {
+    std::vector<std::string> calls;
+    int depth = 0;
+    for (const std::string& line : Log()) {
+      if (line == "cuCtxPushCurrent 0") {
+        ++depth;
+      } else if (line == "cuCtxPopCurrent") {
+        --depth;
+      } else {
+        EXPECT_EQ(depth, 1) << line << " outside of the primary context";
+        calls.push_back(line);
+      }
+    }
+    EXPECT_EQ(depth, 0) << "the caller's context was not restored";
+    Log().clear();
+    return calls;
+  }
+
+  FakeCuda fake_;
+  CudaOptions options_;
+  std::unique_ptr<CudaDriver> driver_;
+  Bytes granule_ = 0;
+};
+
+TEST_F(CudaContract, OpenAndClose) {
+  driver_ = CudaDriver::Open(options_).value();
+  EXPECT_THAT(Log(),
+              ElementsAre("cuInit 0", "cuDeviceGetCount", "cuDeviceGet 0",
+                          "cuDeviceGetAttribute 102 0", "cuDeviceGetName 0", "cuDeviceTotalMem 0",
+                          "cuMemGetAllocationGranularity device=0 handle_types=0 option=0",
+                          "cuDevicePrimaryCtxRetain 0"));
+  Log().clear();
+  driver_.reset();
+  EXPECT_THAT(Log(),
+              ElementsAre("cuCtxPushCurrent 0", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease 0"));
+}
+
+TEST_F(CudaContract, LifeOfAMapping) {
+  Open();
+  const Address base = driver_->Reserve(4 * granule_, 2 * granule_).value();
+  const ChunkHandle chunk = driver_->Create(granule_).value();
+  ASSERT_TRUE(Succeeds(driver_->Map(base, granule_, chunk)));
+  ASSERT_TRUE(Succeeds(driver_->SetAccess(base, granule_)));
+  ASSERT_TRUE(Succeeds(driver_->Unmap(base, granule_)));
+  ASSERT_TRUE(Succeeds(driver_->Destroy(chunk)));
+  ASSERT_TRUE(Succeeds(driver_->Release(base, 4 * granule_)));
+  EXPECT_THAT(Calls(),
+              ElementsAre("cuMemAddressReserve size=8388608 alignment=4194304 hint=0 flags=0",
+                          "cuMemCreate size=2097152 device=0 handle_types=0 flags=0",
+                          "cuMemMap size=2097152 offset=0 flags=0",
+                          "cuMemSetAccess size=2097152 access= 0:3", "cuMemUnmap size=2097152",
+                          "cuMemRelease", "cuMemAddressFree size=8388608"));
+}
+
+TEST_F(CudaContract, PeersGetAccessToo) {
+  options_.ordinal = 1;
+  options_.peers = {0};
+  driver_ = CudaDriver::Open(options_).value();
+  EXPECT_THAT(Log(), testing::Contains("cuDeviceCanAccessPeer 0 1"));
+  const Bytes granule = driver_->properties().granularity;
+  const Address base = driver_->Reserve(granule, granule).value();
+  ASSERT_TRUE(Succeeds(driver_->Map(base, granule, driver_->Create(granule).value())));
+  Log().clear();
+  ASSERT_TRUE(Succeeds(driver_->SetAccess(base, granule)));
+  EXPECT_THAT(Log(), ElementsAre("cuCtxPushCurrent 1",
+                                 "cuMemSetAccess size=2097152 access= 1:3 0:3", "cuCtxPopCurrent"));
+}
+
+TEST_F(CudaContract, ShareableChunksAskForDescriptors) {
+  options_.shareable = true;
+  Open();
+  const ChunkHandle chunk = driver_->Create(granule_).value();
+  EXPECT_THAT(Calls(), ElementsAre("cuMemCreate size=2097152 device=0 handle_types=1 flags=0"));
+  EXPECT_TRUE(Succeeds(driver_->Export(chunk)));
+  EXPECT_THAT(Calls(), ElementsAre("cuMemExportToShareableHandle type=1"));
+}
+
+TEST_F(CudaContract, PrivateChunksCannotBeExported) {
+  Open();
+  EXPECT_TRUE(IsRefused(driver_->Export(driver_->Create(granule_).value())));
+}
+
+TEST_F(CudaContract, CopiesAreAsynchronousOnTheGivenStream) {
+  Open();
+  const Address base = driver_->Reserve(granule_, granule_).value();
+  ASSERT_TRUE(Succeeds(driver_->Map(base, granule_, driver_->Create(granule_).value())));
+  ASSERT_TRUE(Succeeds(driver_->SetAccess(base, granule_)));
+  Log().clear();
+  char byte = 1;
+  ASSERT_TRUE(Succeeds(driver_->Copy(base, &byte, 1, CopyDirection::kToDevice, kStream)));
+  ASSERT_TRUE(Succeeds(driver_->Copy(base, &byte, 1, CopyDirection::kToHost, kStream)));
+  EXPECT_THAT(Calls(), ElementsAre("cuMemcpyHtoDAsync size=1 stream=64",
+                                   "cuMemcpyDtoHAsync size=1 stream=64"));
+}
+
+TEST_F(CudaContract, PointsAreEventsThatAreUsedAgain) {
+  Open();
+  const StreamSeq first = driver_->Record(kStream).value();
+  EXPECT_THAT(Calls(), ElementsAre("cuEventCreate flags=2", "cuEventRecord stream=64"));
+  EXPECT_TRUE(driver_->Passed(kStream, first).value());
+  EXPECT_THAT(Calls(), ElementsAre("cuEventQuery"));
+  EXPECT_TRUE(driver_->Passed(kStream, first).value());
+  ASSERT_TRUE(Succeeds(driver_->Wait(kStream, first)));
+  EXPECT_THAT(Calls(), IsEmpty()) << "a point that is known to be passed costs nothing";
+  ASSERT_TRUE(Succeeds(driver_->Record(kStream)));
+  EXPECT_THAT(Calls(), ElementsAre("cuEventRecord stream=64"));
+  ASSERT_TRUE(Succeeds(driver_->Wait(kStream, 2)));
+  EXPECT_THAT(Calls(), ElementsAre("cuEventSynchronize"));
+}
+
+TEST_F(CudaContract, RecordingWithoutEverAskingUsesAFewEvents) {
+  Open();
+  for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(Succeeds(driver_->Record(kStream)));
+  EXPECT_LE(fake_.counts().live_events, 2);
+}
+
+TEST_F(CudaContract, EventsGrowOnlyWithWhatIsPendingAndAreKept) {
+  Open();
+  const auto stream = reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(kStream));
+  for (int round = 0; round < 3; ++round) {
+    fake_.Hold(stream);
+    StreamSeq last = 0;
+    for (int i = 0; i < 10; ++i) last = driver_->Record(kStream).value();
+    EXPECT_EQ(fake_.counts().live_events, 10);
+    EXPECT_FALSE(driver_->Passed(kStream, last - 9).value());
+    fake_.Release(stream);
+    EXPECT_TRUE(driver_->Passed(kStream, last).value());
+  }
+}
+
+TEST_F(CudaContract, CallersContextStaysCurrent) {
+  options_.ordinal = 1;
+  const auto other = CudaDriver::Open(options_).value();
+  options_.ordinal = 0;
+  Open();
+  CUcontext callers = nullptr;
+  ASSERT_EQ(
+      fake_.Symbol<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&callers, 1),
+      CUDA_SUCCESS);
+  const auto push = fake_.Symbol<decltype(cuCtxPushCurrent_v2)>("cuCtxPushCurrent_v2");
+  const auto current = fake_.Symbol<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent");
+  ASSERT_EQ(push(callers), CUDA_SUCCESS);
+  ASSERT_TRUE(Succeeds(driver_->Create(granule_)));
+  EXPECT_FALSE(driver_->Create(1).ok());
+  ASSERT_TRUE(Succeeds(driver_->Record(kStream)));
+  CUcontext now = nullptr;
+  ASSERT_EQ(current(&now), CUDA_SUCCESS);
+  EXPECT_EQ(now, callers);
+  fake_.Symbol<decltype(cuCtxPopCurrent_v2)>("cuCtxPopCurrent_v2")(&now);
+}
+
+TEST_F(CudaContract, EveryThreadCanCall) {
+  Open();
+  std::thread([this] {
+    EXPECT_TRUE(Succeeds(driver_->GetMemoryInfo()));
+    EXPECT_TRUE(Succeeds(driver_->Record(kStream)));
+  }).join();
+}
+
+TEST_F(CudaContract, ErrorsCarryTheNameCudaGivesThem) {
+  Open();
+  const absl::Status refused = driver_->Create(1).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("cuMemCreate: CUDA_ERROR_INVALID_VALUE"));
+  const absl::Status exhausted = driver_->Create(kTiB).status();
+  EXPECT_THAT(std::string(exhausted.message()), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"));
+}
+
+TEST_F(CudaContract, LostDeviceIsUnavailable) {
+  Open();
+  const StreamSeq point = driver_->Record(kStream).value();
+  fake_.controls().next_event_query = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_TRUE(HasCode(driver_->Passed(kStream, point).status(), absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(driver_->Passed(kStream, point).value()) << "the failed question changed nothing";
+}
+
+// P6: at the end of a process libcuda may be gone first. One call finds that out; none follows.
+TEST_F(CudaContract, NothingIsCalledOnceTheDriverIsGone) {
+  Open();
+  ASSERT_TRUE(Succeeds(driver_->Record(kStream)));
+  Log().clear();
+  fake_.controls().deinitialized = 1;
+  EXPECT_TRUE(HasCode(driver_->Create(granule_).status(), absl::StatusCode::kUnavailable));
+  driver_.reset();
+  EXPECT_THAT(Log(), ElementsAre("cuCtxPushCurrent 0", "cuCtxPushCurrent 0"));
+}
+
+}  // namespace
+}  // namespace thimble
