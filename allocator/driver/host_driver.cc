@@ -26,6 +26,8 @@ constexpr Bytes kMaxTotalBytes = Bytes{1} << 56;
 // Of all host drivers in this process, because the kernel's cap is one per process.
 std::atomic<std::uint64_t> process_areas{0};
 
+Bytes PageBytes() { return static_cast<Bytes>(sysconf(_SC_PAGESIZE)); }
+
 void* Pointer(Address address) { return reinterpret_cast<void*>(address); }
 
 absl::Status SystemError(const char* what) {
@@ -49,6 +51,29 @@ absl::StatusOr<Address> MapVacant(Address hint, Bytes bytes, int fixed) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
   if (got == MAP_FAILED) return SystemError("mmap of addresses");
   return reinterpret_cast<Address>(got);
+}
+
+// Vacant addresses that begin at a multiple of `alignment`. mmap aligns to pages only, so more is
+// taken and both ends are cut off. A kernel that has no area left for the cut keeps what it must:
+// addresses, never memory.
+absl::StatusOr<Address> MapAligned(Bytes bytes, Bytes alignment) {
+  const std::optional<Bytes> padded = CheckedAdd(bytes, alignment - PageBytes());
+  if (!padded) return absl::ResourceExhaustedError("no address space is that large");
+  THIMBLE_ASSIGN_OR_RETURN(const Address got, MapVacant(0, *padded, 0));
+  const Address address = RoundUp(got, alignment);
+  const Bytes head = address - got;
+  const Bytes tail = *padded - bytes - head;
+  if (head > 0 && munmap(Pointer(got), head) != 0) {
+    const absl::Status status = SystemError("munmap of padding");
+    munmap(Pointer(got), *padded);
+    return status;
+  }
+  if (tail > 0 && munmap(Pointer(address + bytes), tail) != 0) {
+    const absl::Status status = SystemError("munmap of padding");
+    munmap(Pointer(address), bytes + tail);
+    return status;
+  }
+  return address;
 }
 
 // A part of the file at addresses that are reserved; no access yet, and never in a core dump.
@@ -84,7 +109,7 @@ std::uint64_t DefaultMaxAreas() {
 }
 
 absl::Status CheckOptions(const HostOptions& options) {
-  const auto page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+  const Bytes page = PageBytes();
   if (!IsPowerOfTwo(options.granularity) || options.granularity < page) {
     return absl::InvalidArgumentError(absl::StrCat("granularity ", options.granularity,
                                                    " is not a power of two of at least ", page));
@@ -130,8 +155,9 @@ HostDriver::HostDriver(const HostOptions& options, int file)
 
 HostDriver::~HostDriver() {
   MutexLock lock(&mutex_);
-  for (const AddressRange& range : table_.Reservations())
+  for (const AddressRange& range : table_.Reservations()) {
     munmap(Pointer(range.address), range.bytes);
+  }
   process_areas.fetch_sub(booked_areas_);
   close(file_);
 }
@@ -168,31 +194,22 @@ absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
   }
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
-  const std::optional<Bytes> padded = CheckedAdd(bytes, alignment);
-  if (!padded) return absl::ResourceExhaustedError("no address space is that large");
-  THIMBLE_ASSIGN_OR_RETURN(const Address got, MapVacant(0, *padded, 0));
-  const Address address = RoundUp(got, alignment);
+  THIMBLE_ASSIGN_OR_RETURN(const Address address, MapAligned(bytes, alignment));
   table_.AddReservation({address, bytes});
   absl::Status status = BookAreas();
-  const Bytes head = address - got;
-  const Bytes tail = *padded - bytes - head;
-  if (status.ok() && ((head > 0 && munmap(Pointer(got), head) != 0) ||
-                      (tail > 0 && munmap(Pointer(address + bytes), tail) != 0))) {
-    status = SystemError("munmap of alignment");
-  }
   if (status.ok()) return address;
-  munmap(Pointer(got), *padded);
+  munmap(Pointer(address), bytes);
   table_.RemoveReservation(address);
-  SettleAreas();
   return status;
 }
 
 absl::Status HostDriver::Release(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckRelease({address, bytes}));
-  // The kernel may have joined this with a neighbouring reservation: then it can need one more
-  // area.
-  if (munmap(Pointer(address), bytes) != 0) return SystemError("munmap");
+  // The kernel may have joined this with a neighbour, and then needs one more area to part them.
+  THIMBLE_RETURN_IF_ERROR(FreeAreas([&] {
+    return munmap(Pointer(address), bytes) == 0 ? absl::OkStatus() : SystemError("munmap");
+  }));
   table_.RemoveReservation(address);
   SettleAreas();
   return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "allocator/driver/cuda_driver.h"
@@ -207,12 +208,53 @@ TEST_F(CudaContract, ErrorsCarryTheNameCudaGivesThem) {
   EXPECT_THAT(std::string(exhausted.message()), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY"));
 }
 
-TEST_F(CudaContract, LostDeviceIsUnavailable) {
+TEST_F(CudaContract, ErrorsMeanWhatDriverHPromises) {
   Open();
-  const StreamSeq point = driver_->Record(kStream).value();
-  fake_.controls().next_event_query = CUDA_ERROR_ILLEGAL_ADDRESS;
-  EXPECT_TRUE(HasCode(driver_->Passed(kStream, point).status(), absl::StatusCode::kUnavailable));
-  EXPECT_TRUE(driver_->Passed(kStream, point).value()) << "the failed question changed nothing";
+  const std::vector<std::pair<CUresult, absl::StatusCode>> meanings = {
+      {CUDA_ERROR_OUT_OF_MEMORY, absl::StatusCode::kResourceExhausted},
+      {CUDA_ERROR_INVALID_VALUE, absl::StatusCode::kInvalidArgument},
+      {CUDA_ERROR_INVALID_HANDLE, absl::StatusCode::kInvalidArgument},
+      {CUDA_ERROR_NOT_SUPPORTED, absl::StatusCode::kUnimplemented},
+      {CUDA_ERROR_DEINITIALIZED, absl::StatusCode::kUnavailable},
+      {CUDA_ERROR_INVALID_CONTEXT, absl::StatusCode::kUnavailable},
+      {CUDA_ERROR_ECC_UNCORRECTABLE, absl::StatusCode::kUnavailable},
+      {CUDA_ERROR_ILLEGAL_ADDRESS, absl::StatusCode::kUnavailable},
+      {CUDA_ERROR_UNKNOWN, absl::StatusCode::kInternal},
+  };
+  for (const auto& [result, code] : meanings) {
+    fake_.controls().fail_result = result;
+    for (const int call : {0, 1}) {  // making the context current, and the function itself
+      fake_.controls().fail_call = call;
+      EXPECT_TRUE(HasCode(driver_->GetMemoryInfo().status(), code)) << call;
+    }
+  }
+  EXPECT_TRUE(Succeeds(driver_->GetMemoryInfo()));
+}
+
+// Of what a point needs, each call fails once: no event is lost, no number is skipped.
+TEST_F(CudaContract, FailingEventCallsLeaveNoTrace) {
+  Open();
+  for (int round = 0; round < 3; ++round) {
+    const StreamSeq point = driver_->Record(kStream).value();
+    // cuCtxPushCurrent, then cuEventQuery, then cuEventRecord.
+    for (const int call : {0, 1, 2}) {
+      fake_.controls().fail_call = call;
+      EXPECT_FALSE(driver_->Record(kStream).ok()) << call;
+      fake_.controls().fail_call = -1;
+      EXPECT_TRUE(IsRefused(driver_->Passed(kStream, point + 1))) << call;
+    }
+    EXPECT_TRUE(driver_->Passed(kStream, point).value());
+    const StreamSeq next = driver_->Record(kStream).value();
+    EXPECT_EQ(next, point + 1);
+    for (const int call : {0, 1}) {
+      fake_.controls().fail_call = call;
+      EXPECT_FALSE(driver_->Passed(kStream, next).ok()) << call;
+      fake_.controls().fail_call = call;
+      EXPECT_FALSE(driver_->Wait(kStream, next).ok()) << call;
+    }
+    EXPECT_TRUE(Succeeds(driver_->Wait(kStream, next)));
+  }
+  EXPECT_LE(fake_.counts().live_events, 2);
 }
 
 // P6: at the end of a process libcuda may be gone first. One call finds that out; none follows.

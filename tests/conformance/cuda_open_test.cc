@@ -97,6 +97,21 @@ TEST_F(CudaOpen, ContextsThatCannotBeMadeAreAnError) {
   EXPECT_EQ(fake_.counts().retained_contexts, 0);
 }
 
+TEST_F(CudaOpen, EveryCallMayFailAndNothingIsLeftBehind) {
+  options_.shareable = true;
+  options_.peers = {1};
+  int call = 0;
+  for (;; ++call) {
+    fake_.controls().fail_call = call;
+    const auto driver = CudaDriver::Open(options_);
+    fake_.controls().fail_call = -1;
+    if (driver.ok()) break;
+    EXPECT_TRUE(IsExhausted(driver)) << call;
+    EXPECT_EQ(fake_.counts().retained_contexts, 0) << call;
+  }
+  EXPECT_EQ(call, 11);  // after cuInit, which has a test of its own
+}
+
 TEST_F(CudaOpen, ClosingGivesEverythingBack) {
   for (int round = 0; round < 3; ++round) {
     const auto driver = CudaDriver::Open(options_).value();

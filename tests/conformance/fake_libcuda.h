@@ -17,8 +17,9 @@ struct FakeCudaControls {
   int vmm_supported;  // the attributes
   int descriptors_supported;
   int peers_reachable;
-  int deinitialized;          // every call returns CUDA_ERROR_DEINITIALIZED, as after exit
-  CUresult next_event_query;  // if not success, what the next cuEventQuery returns; once
+  int deinitialized;     // every call returns CUDA_ERROR_DEINITIALIZED, as after exit
+  int fail_call;         // the call that fails, 0 is the next one; below 0: none
+  CUresult fail_result;  // and how
   unsigned long long granularity;
   unsigned long long total_bytes;  // of each device
   void (*log)(const char* line);   // sees every call with its arguments; may be null

@@ -16,7 +16,8 @@ constexpr FakeCudaControls kDefaults = {
     /*descriptors_supported=*/1,
     /*peers_reachable=*/1,
     /*deinitialized=*/0,
-    /*next_event_query=*/CUDA_SUCCESS,
+    /*fail_call=*/-1,
+    /*fail_result=*/CUDA_ERROR_OUT_OF_MEMORY,
     /*granularity=*/2 * kMiB,
     /*total_bytes=*/1 * kGiB,
     /*log=*/nullptr,
@@ -44,6 +45,9 @@ CUresult Enter(const std::string& line) {
   State& state = GetState();
   if (state.controls.log != nullptr) state.controls.log(line.c_str());
   if (state.controls.deinitialized != 0) return CUDA_ERROR_DEINITIALIZED;
+  if (state.controls.fail_call >= 0 && state.controls.fail_call-- == 0) {
+    return state.controls.fail_result;
+  }
   return state.initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -122,6 +126,7 @@ CUresult cuGetErrorName(CUresult error, const char** name) {
     FAKE_CUDA_NAME(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
     FAKE_CUDA_NAME(CUDA_ERROR_ILLEGAL_ADDRESS);
     FAKE_CUDA_NAME(CUDA_ERROR_NOT_SUPPORTED);
+    FAKE_CUDA_NAME(CUDA_ERROR_ECC_UNCORRECTABLE);
 #undef FAKE_CUDA_NAME
     default:
       *name = nullptr;

@@ -123,10 +123,6 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 CUresult cuEventQuery(CUevent event) {
   FAKE_CUDA_ENTER("cuEventQuery");
   MutexLock lock(&GetState().mutex);
-  if (const CUresult result = GetState().controls.next_event_query; result != CUDA_SUCCESS) {
-    GetState().controls.next_event_query = CUDA_SUCCESS;
-    return result;
-  }
   const CUevent_st* const found = Find(event);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return found->pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;

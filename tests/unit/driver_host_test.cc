@@ -1,9 +1,10 @@
 // What is particular to the host driver: options, sparseness, physical lookup, privacy, teardown.
 #include <dirent.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -148,6 +149,25 @@ TEST(HostDriver, ReleasedAlignmentPaddingIsGivenBack) {
   EXPECT_EQ(AreaFlags(base + kPage), "") << "the padding behind is not held";
   ASSERT_TRUE(driver->Release(base, kPage).ok());
   EXPECT_EQ(AreaFlags(base), "");
+}
+
+// ftruncate beyond the limit is a signal, not an error: it must never come to that.
+TEST(HostDriverDeathTest, ALimitOnFileSizesIsReported) {
+  const auto open_under_limit = [] {
+    const rlimit limit = {kGiB, kGiB};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
+  };
+  EXPECT_EXIT(open_under_limit(), testing::ExitedWithCode(0), "");
+}
+
+TEST(HostDriverDeathTest, TooManyOpenFilesAreReported) {
+  const auto open_under_limit = [] {
+    const rlimit limit = {0, 0};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    std::exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
+  };
+  EXPECT_EXIT(open_under_limit(), testing::ExitedWithCode(0), "");
 }
 
 TEST(HostDriver, RefusalsNameTheRule) {
