@@ -54,7 +54,7 @@ std::string Sentence(const Workload& workload, const Outcome& outcome) {
   const std::string name(PolicyName(outcome.kind));
   if (outcome.finished) return absl::StrFormat("%s gets through to the last token.", name);
   return absl::StrFormat(
-      "%s runs out of memory after %.0f %% of the work.", name,
+      "%s runs out of memory after %.1f %% of the work.", name,
       100.0 * static_cast<double>(outcome.done_ops) / static_cast<double>(workload.ops.size()));
 }
 

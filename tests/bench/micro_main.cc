@@ -122,6 +122,7 @@ void PrintTable(const BestOf& best) {
   for (const Micro& micro : kMicros) {
     const double bfc = best.ns(micro, PolicyKind::kBfc);
     const double thimble = best.ns(micro, PolicyKind::kThimble);
+    if (!(thimble / bfc > 0)) continue;
     absl::PrintF("%-10s %10.1f %12.1f %15.3f\n", micro.name, bfc, thimble, thimble / bfc);
   }
 }
