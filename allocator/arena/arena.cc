@@ -30,10 +30,9 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
   SpaceOptions fitted;
   fitted.stitch = options.stitch;
   fitted.chunk_bytes = std::max(options.chunk_bytes, device.granularity);
-  if (fitted.chunk_bytes % device.granularity != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("chunk:", options.chunk_bytes,
-                                                   " is not a multiple of the granularity of ",
-                                                   device.name, ", ", device.granularity));
+  if (!IsPowerOfTwo(fitted.chunk_bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("chunk:", options.chunk_bytes, " is not a power of two"));
   }
   const Bytes limit = options.limit == 0 ? device.total_bytes : options.limit;
   if (limit > device.total_bytes) {
@@ -54,7 +53,7 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
 absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver) {
   THIMBLE_ASSIGN_OR_RETURN(const SpaceOptions fitted, FitToDriver(options, driver->properties()));
   THIMBLE_ASSIGN_OR_RETURN(auto space, Space::Create(driver, fitted));
-  THIMBLE_ASSIGN_OR_RETURN(auto marks, SmallMarks::Create(fitted.limit));
+  THIMBLE_ASSIGN_OR_RETURN(auto marks, SmallMarks::Create(fitted.limit, fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
   return std::unique_ptr<Arena>(new Arena(options, std::move(space), std::move(marks)));
 }
@@ -71,8 +70,9 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
 
 absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId stream,
                                         std::uint64_t key) {
-  // bytes - 1 wraps for zero, which is not small then.
-  if (bytes - 1 < kMagazineLargest && alignment <= kUnit && UseMagazines()) {
+  // bytes - 1 wraps for zero, which is not small then. Alignments that are wrong are told below.
+  if (bytes - 1 < kMagazineLargest && alignment <= kUnit && (alignment & (alignment - 1)) == 0 &&
+      UseMagazines()) {
     const int size_class = SizeClassOf(bytes);
     if (const Address address = rack_.Mine()->Pop(size_class, stream)) {
       marks_->SetInUse(address - home_base_, size_class);
@@ -97,17 +97,11 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   MutexLock lock(&mutex_);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
   request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
-  absl::StatusOr<Address> address = absl::ResourceExhaustedError("larger than the limit");
-  if (request.bytes <= space_->limit()) {
-    address = space_->Allocate(request);
-    if (!address.ok()) address = ClimbLadder(request);
-  }
-  if (!address.ok()) {
-    if (!absl::IsResourceExhausted(address.status())) return address;
-    ++out_of_memory_;
-    last_oom_ = ExplainOom(*space_, request);
-    return absl::ResourceExhaustedError(FormatOom(last_oom_));
-  }
+  if (request.bytes > space_->limit()) return OutOfMemory(request);
+  absl::StatusOr<Address> address = space_->Allocate(request);
+  if (!address.ok()) address = ClimbLadder(request);
+  if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
+  if (!address.ok()) return address;
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (request.bytes <= kMagazineLargest && request.alignment == kUnit && space_->IsHome(*address)) {
@@ -115,6 +109,12 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
+}
+
+absl::Status Arena::OutOfMemory(const Request& request) {
+  ++out_of_memory_;
+  last_oom_ = ExplainOom(*space_, request);
+  return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
 absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {

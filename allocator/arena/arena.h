@@ -84,6 +84,7 @@ class Arena {
   absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Address> WaitForFrees(const Request& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OutOfMemory(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

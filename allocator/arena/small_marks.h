@@ -5,7 +5,8 @@
 // A mark is changed by whoever owns the block at that moment: by Claim*() of exactly one of several
 // threads that free the same block, or under the arena's mutex when the block is made or unmade.
 //
-// The table is as long as the home space but costs memory only where small blocks live.
+// The table is as long as the home space but costs memory only where small blocks live. Large
+// blocks are told apart by one byte per slot, so that freeing them does not touch the long table.
 #pragma once
 
 #include <atomic>
@@ -22,8 +23,8 @@ inline constexpr int kMarkClasses = 16;
 
 class SmallMarks {
  public:
-  // `capacity` of the home space in bytes.
-  static absl::StatusOr<std::unique_ptr<SmallMarks>> Create(Bytes capacity);
+  // `capacity` of the home space, a multiple of `slot_bytes`, a power of two.
+  static absl::StatusOr<std::unique_ptr<SmallMarks>> Create(Bytes capacity, Bytes slot_bytes);
   ~SmallMarks();
   SmallMarks(const SmallMarks&) = delete;
   SmallMarks& operator=(const SmallMarks&) = delete;
@@ -34,6 +35,7 @@ class SmallMarks {
     int size_class = 0;
   };
   Mark At(Bytes offset) const {
+    if (slots_[offset >> slot_shift_].load(std::memory_order_relaxed) == 0) return {};
     const std::uint8_t value = Of(offset).load(std::memory_order_relaxed);
     if (value == kNothing) return {};
     if (value > kMarkClasses) return {State::kCached, value - kMarkClasses - 1};
@@ -41,7 +43,11 @@ class SmallMarks {
   }
 
   // A block of `size_class` that nobody else can see is in use, or nothing begins there any more.
-  void SetInUse(Bytes offset, int size_class) { Store(offset, InUse(size_class)); }
+  void SetInUse(Bytes offset, int size_class) {
+    Cell& slot = slots_[offset >> slot_shift_];
+    if (slot.load(std::memory_order_relaxed) == 0) slot.store(1, std::memory_order_relaxed);
+    Store(offset, InUse(size_class));
+  }
   void Clear(Bytes offset) { Store(offset, kNothing); }
 
   // False if the block is not in use (any more): somebody else freed it first.
@@ -63,7 +69,8 @@ class SmallMarks {
     return static_cast<std::uint8_t>(size_class + 1 + kMarkClasses);
   }
 
-  SmallMarks(Cell* cells, Bytes bytes) : cells_(cells), bytes_(bytes) {}
+  SmallMarks(Cell* cells, Bytes units, Bytes slots, int slot_shift)
+      : cells_(cells), slots_(cells + units), bytes_(units + slots), slot_shift_(slot_shift) {}
 
   Cell& Of(Bytes offset) const;
   void Store(Bytes offset, std::uint8_t value) {
@@ -73,8 +80,10 @@ class SmallMarks {
     return Of(offset).compare_exchange_strong(from, to, std::memory_order_relaxed);
   }
 
-  Cell* const cells_;
-  const Bytes bytes_;
+  Cell* const cells_;  // one per unit
+  Cell* const slots_;  // one per slot, behind them: not 0 once a small block was marked there
+  const Bytes bytes_;  // of both
+  const int slot_shift_;
 };
 
 }  // namespace thimble

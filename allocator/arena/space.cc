@@ -63,14 +63,14 @@ std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
 std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
   const BlockId found = heap_.FindFit(pool, tag, PaddedBytes(request));
   if (found == kNoBlock) return std::nullopt;
-  const Bytes begin = RoundUp(heap_.block(found).offset, request.alignment);
+  const Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
   return Hand({block, home_->base() + begin}, request);
 }
 
 // The block is the caller's from now on.
 Address Space::Hand(Placed placed, const Request& request) {
-  const Address address = RoundUp(placed.address, request.alignment);
+  const Address address = AlignUp(placed.address, request.alignment);
   Block& block = heap_.block(placed.block);
   block.key = request.key;
   block.padding = static_cast<std::uint32_t>(address - placed.address);
@@ -130,10 +130,9 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
 // --- Free --------------------------------------------------------------------------------------
 
 absl::Status Space::Free(Address address, StreamId stream) {
-  const BlockId id = pointers_.Find(address);
-  if (id == kNoBlock) return NotABlock(address);
   THIMBLE_ASSIGN_OR_RETURN(const StreamTag tag, TagOf(stream));
-  pointers_.Take(address);
+  const BlockId id = pointers_.Take(address);
+  if (id == kNoBlock) return NotABlock(address);
   const Epoch epoch = frontier_.NoteFree(tag);
   if (heap_.block(id).alias == kNoAlias) {
     heap_.Release(id, tag, epoch);
@@ -171,7 +170,7 @@ absl::Status Space::NotABlock(Address address) const {
 Bytes Space::ContiguousShortfall(Bytes bytes, StreamTag tag) const {
   const BlockId last = heap_.last();
   const Bytes at_end = last != kNoBlock && heap_.UsableBy(last, tag) ? heap_.block(last).bytes : 0;
-  return RoundUp(bytes - std::min(at_end, bytes), options_.chunk_bytes);
+  return AlignUp(bytes - std::min(at_end, bytes), options_.chunk_bytes);
 }
 
 bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
@@ -217,7 +216,7 @@ absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth) 
   const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
   Bytes in_large = 0;
   if (UseLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes)) {
-    in_large = RoundDown(bytes, large);
+    in_large = AlignDown(bytes, large);
   }
   const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
     if (part == 0) return absl::OkStatus();

@@ -35,7 +35,7 @@ namespace thimble {
 
 struct SpaceOptions {
   Bytes limit = 0;        // a positive multiple of chunk_bytes
-  Bytes chunk_bytes = 0;  // a multiple of the driver's granularity
+  Bytes chunk_bytes = 0;  // a power of two, at least the driver's granularity
   bool stitch = true;
 };
 

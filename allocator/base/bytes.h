@@ -25,6 +25,10 @@ constexpr Bytes RoundDown(Bytes x, Bytes unit) { return x - x % unit; }
 // For sizes already known to be far below 2^64. Sizes from outside go through CheckedRoundUp.
 constexpr Bytes RoundUp(Bytes x, Bytes unit) { return RoundDown(x + unit - 1, unit); }
 
+// The same for a power of two: no division, for the hot paths.
+constexpr Bytes AlignDown(Bytes x, Bytes power) { return x & ~(power - 1); }
+constexpr Bytes AlignUp(Bytes x, Bytes power) { return AlignDown(x + power - 1, power); }
+
 // Nothing where the result would not fit in 64 bits.
 constexpr std::optional<Bytes> CheckedAdd(Bytes a, Bytes b) {
   const Bytes sum = a + b;

@@ -2,8 +2,7 @@
 // it. Kept up to date in constant time; asked when stitching, planning and trimming, never on the
 // hot path.
 //
-// Invariant: First(slot) is the block with the lowest offset in [slot, slot + 1) * slot_bytes, or
-// kNoBlock if no block begins there.
+// Invariant: first_[slot] is the lowest block that begins in the slot, or kNoBlock if none does.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +15,12 @@ namespace thimble {
 
 class AddressIndex {
  public:
-  explicit AddressIndex(Bytes slot_bytes) : slot_bytes_(slot_bytes) {}
+  // `slot_bytes` is a power of two.
+  explicit AddressIndex(Bytes slot_bytes) : slot_shift_(__builtin_ctzll(slot_bytes)) {}
 
   // A block begins at `offset` from now on.
   void Add(const std::vector<Block>& blocks, BlockId id) {
-    const std::size_t slot = blocks[id].offset / slot_bytes_;
+    const std::size_t slot = blocks[id].offset >> slot_shift_;
     if (slot >= first_.size()) Grow(slot + 1);
     const BlockId current = first_[slot];
     if (current != kNoBlock && blocks[current].offset < blocks[id].offset) return;
@@ -30,10 +30,10 @@ class AddressIndex {
 
   // The block `id` goes; its neighbour links are still valid.
   void Remove(const std::vector<Block>& blocks, BlockId id) {
-    const std::size_t slot = blocks[id].offset / slot_bytes_;
+    const std::size_t slot = blocks[id].offset >> slot_shift_;
     if (first_[slot] != id) return;
     const BlockId next = blocks[id].next;
-    if (next != kNoBlock && blocks[next].offset / slot_bytes_ == slot) {
+    if (next != kNoBlock && blocks[next].offset >> slot_shift_ == slot) {
       first_[slot] = next;
       return;
     }
@@ -43,7 +43,7 @@ class AddressIndex {
 
   // The lowest block that begins at or after slot boundary `offset`; kNoBlock if there is none.
   BlockId FirstFrom(Bytes offset) const {
-    const std::size_t slot = offset / slot_bytes_;
+    const std::size_t slot = offset >> slot_shift_;
     if (slot >= first_.size()) return kNoBlock;
     std::size_t word = slot / 64;
     std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (slot % 64));
@@ -60,7 +60,7 @@ class AddressIndex {
     occupied_.resize(slots / 64 + 1, 0);
   }
 
-  const Bytes slot_bytes_;
+  const int slot_shift_;
   std::vector<BlockId> first_;
   std::vector<std::uint64_t> occupied_;  // bit s: first_[s] is a block
 };

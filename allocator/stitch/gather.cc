@@ -171,10 +171,10 @@ Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes by
   Recipe recipe;
   if (!pair) {
     // New chunks replace what is missing; what is less than a slot may still come from the ends.
-    const Bytes rest = picked.missing % home.slot_bytes();
+    const Bytes rest = picked.missing & (home.slot_bytes() - 1);
     const bool ends_hold_rest = rest != 0 && rest < picked.missing && AnyEnds(parts, rest);
     recipe.shortfall = ends_hold_rest ? picked.missing - rest : picked.missing;
-    recipe.shortfall = RoundUp(recipe.shortfall, home.slot_bytes());
+    recipe.shortfall = AlignUp(recipe.shortfall, home.slot_bytes());
     return recipe;
   }
   const auto whole_chunk = [&](Bytes offset) {

@@ -86,8 +86,8 @@ void Heap::Absorb(BlockId left_id, BlockId right_id) {
 // --- Free blocks -------------------------------------------------------------------------------
 
 Extent Heap::WholeSlabs(const Block& block) const {
-  const Bytes begin = RoundUp(block.offset, slab_bytes_);
-  const Bytes end = RoundDown(block.offset + block.bytes, slab_bytes_);
+  const Bytes begin = AlignUp(block.offset, slab_bytes_);
+  const Bytes end = AlignDown(block.offset + block.bytes, slab_bytes_);
   return {begin, std::max(begin, end)};
 }
 
@@ -96,14 +96,14 @@ void Heap::InsertFree(BlockId id) {
   block.state = BlockState::kFree;
   bins(block.pool, block.tag).Insert(blocks_, id);
   free_bytes_[static_cast<int>(block.pool)] += block.bytes;
-  if (block.pool == Pool::kSmall) empty_slabs_ += WholeSlabs(block).bytes() / slab_bytes_;
+  if (block.pool == Pool::kSmall) empty_slab_bytes_ += WholeSlabs(block).bytes();
 }
 
 void Heap::RemoveFree(BlockId id) {
   const Block& block = blocks_[id];
   bins(block.pool, block.tag).Remove(blocks_, id);
   free_bytes_[static_cast<int>(block.pool)] -= block.bytes;
-  if (block.pool == Pool::kSmall) empty_slabs_ -= WholeSlabs(block).bytes() / slab_bytes_;
+  if (block.pool == Pool::kSmall) empty_slab_bytes_ -= WholeSlabs(block).bytes();
 }
 
 // Merges `id`, which is in no bin, with free neighbours of the same pool and tag. With `join_clean`
@@ -127,18 +127,20 @@ BlockId Heap::MergeFree(BlockId id, bool join_clean) {
       a.epoch = std::max(a.epoch, b.epoch);
     }
   };
-  if (const BlockId next = blocks_[id].next; can_merge(next)) {
+  // As long as it can: a clean neighbour that takes the tag may have a neighbour with that tag.
+  for (BlockId next = blocks_[id].next; can_merge(next); next = blocks_[id].next) {
     RemoveFree(next);
     adopt_tag(next);
     Absorb(id, next);
   }
-  if (const BlockId previous = blocks_[id].previous; can_merge(previous)) {
+  for (BlockId previous = blocks_[id].previous; can_merge(previous);
+       previous = blocks_[id].previous) {
     RemoveFree(previous);
     adopt_tag(previous);
     blocks_[previous].tag = blocks_[id].tag;
     blocks_[previous].epoch = blocks_[id].epoch;
     Absorb(previous, id);
-    return previous;
+    id = previous;
   }
   return id;
 }
@@ -182,7 +184,9 @@ void Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged) {
 void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
   used_bytes_ -= blocks_[id].bytes;
   MakeFree(id, tag, epoch, &id);
-  if (blocks_[id].pool == Pool::kSmall && empty_slabs_ > 1) ReturnSlabs(id, /*keep_slabs=*/1);
+  if (blocks_[id].pool == Pool::kSmall && empty_slab_bytes_ > slab_bytes_) {
+    ReturnSlabs(id, /*keep=*/slab_bytes_);
+  }
 }
 
 void Heap::Clean(StreamTag tag, Epoch passed) {
@@ -205,12 +209,12 @@ void Heap::Clean(StreamTag tag, Epoch passed) {
 
 // --- Slabs -------------------------------------------------------------------------------------
 
-// Gives whole slabs of free small block `id` back to the large pool, but leaves `keep_slabs` in the
-// small pool altogether.
-void Heap::ReturnSlabs(BlockId id, Bytes keep_slabs) {
+// Gives whole slabs of free small block `id` back to the large pool, but leaves `keep` bytes of
+// empty slabs in the small pool altogether.
+void Heap::ReturnSlabs(BlockId id, Bytes keep) {
   Extent slabs = WholeSlabs(blocks_[id]);
-  const Bytes elsewhere = empty_slabs_ - slabs.bytes() / slab_bytes_;
-  if (elsewhere < keep_slabs) slabs.begin += (keep_slabs - elsewhere) * slab_bytes_;
+  const Bytes elsewhere = empty_slab_bytes_ - slabs.bytes();
+  if (elsewhere < keep) slabs.begin += keep - elsewhere;
   if (slabs.begin >= slabs.end) return;
   id = Take(id, slabs);
   Block& block = blocks_[id];
@@ -239,7 +243,7 @@ bool Heap::RefillSmall(StreamTag tag) {
 }
 
 void Heap::DrainSmall() {
-  if (empty_slabs_ == 0) return;
+  if (empty_slab_bytes_ == 0) return;
   std::vector<BlockId> found;
   for (const auto& pools : bins_) {
     (*pools)[static_cast<int>(Pool::kSmall)].ForEach(blocks_, slab_bytes_, [&](BlockId id) {
@@ -248,7 +252,7 @@ void Heap::DrainSmall() {
     });
   }
   // Returning the slabs of one block leaves the others where they are: pools do not merge.
-  for (const BlockId id : found) ReturnSlabs(id, /*keep_slabs=*/0);
+  for (const BlockId id : found) ReturnSlabs(id, /*keep=*/0);
 }
 
 // --- Space -------------------------------------------------------------------------------------
@@ -306,7 +310,7 @@ void Heap::RemoveVacant(BlockId id) {
 // --- Looking -----------------------------------------------------------------------------------
 
 BlockId Heap::At(Bytes offset) const {
-  const Bytes boundary = RoundDown(offset, slab_bytes_);
+  const Bytes boundary = AlignDown(offset, slab_bytes_);
   BlockId id = index_.FirstFrom(boundary);
   if (id == kNoBlock) return last_;
   if (blocks_[id].offset > offset) return blocks_[id].previous;
@@ -327,7 +331,7 @@ void Heap::CheckInvariants() const {
   Bytes used = 0;
   std::array<Bytes, kPools> free{};
   Bytes vacant = 0;
-  Bytes empty_slabs = 0;
+  Bytes empty_slab_bytes = 0;
   BlockId previous = kNoBlock;
   for (BlockId id = first_; id != kNoBlock; id = blocks_[id].next) {
     const Block& block = blocks_[id];
@@ -340,7 +344,7 @@ void Heap::CheckInvariants() const {
     if (block.state == BlockState::kVacant) vacant += block.bytes;
     if (block.state == BlockState::kFree) {
       free[static_cast<int>(block.pool)] += block.bytes;
-      if (block.pool == Pool::kSmall) empty_slabs += WholeSlabs(block).bytes() / slab_bytes_;
+      if (block.pool == Pool::kSmall) empty_slab_bytes += WholeSlabs(block).bytes();
     }
     if (previous != kNoBlock && blocks_[previous].state == block.state) {
       THIMBLE_CHECK(block.state == BlockState::kUsed || (block.state == BlockState::kFree &&
@@ -353,7 +357,7 @@ void Heap::CheckInvariants() const {
   }
   THIMBLE_CHECK(previous == last_ && at == end(), "H1: the list does not end at last()");
   THIMBLE_CHECK(used == used_bytes_ && vacant == vacant_bytes_ && free == free_bytes_ &&
-                    empty_slabs == empty_slabs_,
+                    empty_slab_bytes == empty_slab_bytes_,
                 "H5: a counter is not the sum over blocks");
   CheckBins();
 }

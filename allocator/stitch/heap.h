@@ -7,7 +7,7 @@
 //   H2  A free block is in the bin of its pool, tag and size, and no other block is in a bin.
 //   H3  Two neighbouring free blocks differ in pool or tag; two neighbouring vacant ones do not
 //   exist. H4  The address index names the first block of every slot. H5  free_bytes(),
-//   used_bytes(), vacant_bytes() and empty_slabs_ are the sums over blocks.
+//   used_bytes(), vacant_bytes() and empty_slab_bytes_ are the sums over blocks.
 //
 // Small blocks (Pool::kSmall) come from slabs: whole slots taken out of the large pool. One empty
 // slab is kept, the others return to the large pool as soon as they are empty.
@@ -31,7 +31,7 @@ namespace thimble {
 
 class Heap {
  public:
-  // A slab is one slot of the home space.
+  // A slab is one slot of the home space: a power of two.
   explicit Heap(Bytes slab_bytes);
 
   // --- Space -----------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Heap {
   void RemoveVacant(BlockId id);
 
   Extent WholeSlabs(const Block& block) const;
-  void ReturnSlabs(BlockId id, Bytes keep_slabs);
+  void ReturnSlabs(BlockId id, Bytes keep);
 
   void CheckBins() const;
 
@@ -141,7 +141,7 @@ class Heap {
   Bytes used_bytes_ = 0;
   Bytes vacant_bytes_ = 0;
   std::array<Bytes, kPools> free_bytes_{};
-  Bytes empty_slabs_ = 0;  // whole slabs inside free blocks of the small pool
+  Bytes empty_slab_bytes_ = 0;  // whole slabs inside free blocks of the small pool
 };
 
 }  // namespace thimble

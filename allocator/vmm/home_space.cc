@@ -16,7 +16,11 @@ absl::StatusOr<std::unique_ptr<HomeSpace>> HomeSpace::Create(Driver* driver, Byt
 }
 
 HomeSpace::HomeSpace(Driver* driver, Address base, Bytes capacity, Bytes slot_bytes)
-    : driver_(driver), base_(base), capacity_(capacity), slot_bytes_(slot_bytes) {}
+    : driver_(driver),
+      base_(base),
+      capacity_(capacity),
+      slot_bytes_(slot_bytes),
+      slot_shift_(__builtin_ctzll(slot_bytes)) {}
 
 HomeSpace::~HomeSpace() {
   for (const Chunk& chunk : chunks_) {

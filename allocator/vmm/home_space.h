@@ -49,8 +49,8 @@ class HomeSpace {
   // Home addresses are aligned to this, so that a block can be aligned to anything up to it.
   static constexpr Bytes kAlignment = 2 * kMiB;
 
-  // `driver` must outlive the space. `slot_bytes` is the size of the smallest chunk; `capacity` and
-  // `slot_bytes` are multiples of the driver's granularity.
+  // `driver` must outlive the space. `slot_bytes`, the size of the smallest chunk, is a power of
+  // two and no less than the driver's granularity; `capacity` is a multiple of it.
   static absl::StatusOr<std::unique_ptr<HomeSpace>> Create(Driver* driver, Bytes capacity,
                                                            Bytes slot_bytes);
 
@@ -70,7 +70,7 @@ class HomeSpace {
 
   // kNoChunk where `offset` is vacant or beyond end().
   ChunkId ChunkAt(Bytes offset) const {
-    const std::size_t slot = offset / slot_bytes_;
+    const std::size_t slot = offset >> slot_shift_;
     return slot < slots_.size() ? slots_[slot] : kNoChunk;
   }
   Chunk& chunk(ChunkId id) { return chunks_[id]; }
@@ -106,6 +106,7 @@ class HomeSpace {
   const Address base_;
   const Bytes capacity_;
   const Bytes slot_bytes_;
+  const int slot_shift_;
   std::vector<ChunkId> slots_;
   std::vector<Chunk> chunks_;    // bytes == 0 marks an unused record
   std::vector<ChunkId> unused_;  // records of chunks_ to use again
