@@ -1,5 +1,7 @@
 #include "allocator/observe/oom_report.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -26,8 +28,9 @@ const char* Remedy(OomKind kind) {
 
 OomKind KindOf(const OomReport& report) {
   if (report.free >= report.requested) return OomKind::kFragmentation;
-  const Bytes wanted = report.reserved + report.missing;
-  if (wanted <= report.limit) return OomKind::kDriver;
+  // Not reserved + missing: a request may be as large as 2^64.
+  const Bytes allowed = report.limit - std::min(report.reserved, report.limit);
+  if (report.missing <= allowed) return OomKind::kDriver;
   return report.device_free >= report.missing ? OomKind::kLimit : OomKind::kTrue;
 }
 
