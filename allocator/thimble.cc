@@ -29,14 +29,24 @@ struct thimble_arena {
 namespace thimble {
 namespace {
 
-// A pointer, so that this library needs only eight bytes of thread-local storage for it.
-thread_local std::unique_ptr<std::string> last_error;
+// A pointer, so that this library needs only eight bytes of thread-local storage for it; a plain
+// one, so that even destructors that run after ours can use it.
+thread_local std::string* last_error = nullptr;
+
+struct AtThreadEnd {
+  void Expect() {}  // makes the thread-local object, and with it its end
+  ~AtThreadEnd() { delete std::exchange(last_error, nullptr); }
+};
+thread_local AtThreadEnd at_thread_end;  // outside of functions: its guard is one byte, not eight
 
 thimble_status Fail(thimble_status code, absl::string_view text) {
+  at_thread_end.Expect();
   try {
-    last_error = std::make_unique<std::string>(text);
+    if (last_error == nullptr) last_error = new std::string;
+    last_error->assign(text.data(), text.size());
   } catch (const std::bad_alloc&) {
-    last_error.reset();  // no memory even for the message: the code must do
+    // No memory even for the message: the code must do.
+    if (last_error != nullptr) last_error->clear();
   }
   return code;
 }

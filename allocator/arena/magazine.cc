@@ -1,6 +1,9 @@
 #include "allocator/arena/magazine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -13,6 +16,7 @@ struct Registry {
   Mutex mutex{LockRank::kRegistry};
   std::uint64_t next_id ABSL_GUARDED_BY(mutex) = 1;
   absl::flat_hash_map<std::uint64_t, MagazineRack*> racks ABSL_GUARDED_BY(mutex);
+  const pid_t process = getpid();
 };
 
 Registry& GetRegistry() {
@@ -32,14 +36,16 @@ std::uint64_t Register(MagazineRack* rack) {
 // The magazines of one thread, one per arena it has used.
 class ThreadMagazines {
  public:
+  // Hands them on. Not in a fork child: there, a lock may be held by a thread that does not exist.
   ~ThreadMagazines() {
+    MagazineRack::current_ = {0, nullptr};
     Registry& registry = GetRegistry();
+    if (registry.process != getpid()) return;
     MutexLock lock(&registry.mutex);
     for (const MagazineRack::Current& entry : entries_) {
       const auto rack = registry.racks.find(entry.rack_id);
       if (rack != registry.racks.end()) rack->second->Return(entry.magazine);
     }
-    MagazineRack::current_ = {0, nullptr};
   }
 
   Magazine* Find(std::uint64_t rack_id) const {
@@ -63,6 +69,21 @@ class ThreadMagazines {
   std::vector<MagazineRack::Current> entries_;
 };
 
+namespace {
+
+// A pointer and two bytes in all: thread-local storage of a library is scarce.
+thread_local ThreadMagazines* mine = nullptr;
+thread_local bool has_ended = false;
+
+struct AtThreadEnd {
+  ~AtThreadEnd() {
+    has_ended = true;
+    delete std::exchange(mine, nullptr);
+  }
+};
+
+}  // namespace
+
 thread_local MagazineRack::Current MagazineRack::current_ = {0, nullptr};
 
 MagazineRack::MagazineRack() : id_(Register(this)) {}
@@ -74,11 +95,18 @@ MagazineRack::~MagazineRack() {
 }
 
 Magazine* MagazineRack::FindMine() {
-  thread_local ThreadMagazines mine;
-  Magazine* magazine = mine.Find(id_);
+  if (has_ended) {
+    // Somebody's destructor runs after ours. Any magazine will do, since each has a lock.
+    Magazine* const anyones = Acquire();
+    Return(anyones);
+    return anyones;
+  }
+  thread_local AtThreadEnd at_thread_end;
+  if (mine == nullptr) mine = new ThreadMagazines;
+  Magazine* magazine = mine->Find(id_);
   if (magazine == nullptr) {
     magazine = Acquire();
-    mine.Add(id_, magazine);
+    mine->Add(id_, magazine);
   }
   current_ = {id_, magazine};
   return magazine;

@@ -6,7 +6,7 @@
 //   M1  All blocks of a magazine were freed on its one stream, so they can be handed out there.
 //   M2  cached_bytes() is the sum over its blocks.
 //   M3  A magazine belongs to at most one thread; its lock is contended only when the arena runs
-//       out of memory and empties all magazines.
+//       out of memory and empties all magazines, or by what a thread does while it ends.
 #pragma once
 
 #include <array>
