@@ -1,0 +1,179 @@
+/* Every function of thimble.h, used as intended, by a C program that knows only the header. */
+#include <unistd.h>
+
+#include "tests/abi/expect.h"
+
+static const char kOptions[] = "device:cpu,memory:64MiB,chunk:64KiB";
+
+static thimble_stats StatsOf(thimble_arena* arena) {
+  thimble_stats stats;
+  memset(&stats, 0xAB, sizeof(stats));
+  stats.struct_size = sizeof(stats);
+  EXPECT_OK(thimble_get_stats(arena, &stats));
+  EXPECT(stats.reserved ==
+         stats.in_use + stats.magazines + stats.free_small + stats.free_large + stats.spare);
+  return stats;
+}
+
+static void Fill(void* block, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; ++i) ((unsigned char*)block)[i] = (unsigned char)(seed + i * 7);
+}
+
+static int Holds(const void* block, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; ++i) {
+    if (((const unsigned char*)block)[i] != (unsigned char)(seed + i * 7)) return 0;
+  }
+  return 1;
+}
+
+static void BlocksKeepTheirContents(thimble_arena* arena) {
+  enum { kBlocks = 64 };
+  void* blocks[kBlocks];
+  size_t sizes[kBlocks];
+  for (unsigned i = 0; i < kBlocks; ++i) {
+    sizes[i] = 1 + (size_t)i * i * 97;
+    EXPECT_OK(thimble_allocate(arena, sizes[i], 0, /*stream=*/i % 2, /*key=*/i, &blocks[i]));
+    EXPECT(blocks[i] != NULL && (uintptr_t)blocks[i] % 256 == 0);
+    Fill(blocks[i], sizes[i], i);
+  }
+  EXPECT(StatsOf(arena).live_blocks == kBlocks);
+  for (unsigned i = 0; i < kBlocks; ++i) EXPECT(Holds(blocks[i], sizes[i], i));
+  for (unsigned i = 0; i < kBlocks; ++i) EXPECT_OK(thimble_free(arena, blocks[i], i % 2));
+  const thimble_stats stats = StatsOf(arena);
+  EXPECT(stats.live_blocks == 0 && stats.in_use == 0);
+  EXPECT(stats.allocations == kBlocks && stats.peak_in_use > 0 && stats.largest_request > 0);
+}
+
+static void QueryTellsSizeKeyAndAlignmentHolds(thimble_arena* arena) {
+  for (size_t alignment = 1; alignment <= 2 * kMiB; alignment *= 2) {
+    void* block = NULL;
+    EXPECT_OK(thimble_allocate(arena, 10000, alignment, 0, /*key=*/77, &block));
+    EXPECT((uintptr_t)block % alignment == 0);
+    thimble_block_info info = {.struct_size = sizeof(info)};
+    EXPECT_OK(thimble_query(arena, block, &info));
+    EXPECT(info.bytes >= 10000 && info.key == 77 && info.seams == 0);
+    Fill(block, info.bytes, 3);
+    EXPECT_OK(thimble_free(arena, block, 0));
+  }
+}
+
+static void ZeroBytesAreANullBlock(thimble_arena* arena) {
+  void* block = arena;
+  EXPECT_OK(thimble_allocate(arena, 0, 0, 0, 0, &block));
+  EXPECT(block == NULL);
+  EXPECT_OK(thimble_free(arena, block, 0));
+}
+
+/* Every second MiB is free and nothing more can be had: 4 MiB must be put together. */
+static void AStitchedBlockIsOneRangeOfAddresses(thimble_arena* arena) {
+  enum { kPieces = 64 };
+  void* pieces[kPieces];
+  for (int i = 0; i < kPieces; ++i) EXPECT_OK(thimble_allocate(arena, kMiB, 0, 0, 1, &pieces[i]));
+  for (int i = 0; i < kPieces; i += 2) EXPECT_OK(thimble_free(arena, pieces[i], 0));
+  const thimble_stats before = StatsOf(arena);
+  void* block = NULL;
+  EXPECT_OK(thimble_allocate(arena, 4 * kMiB, 0, 0, 2, &block));
+  thimble_block_info info = {.struct_size = sizeof(info)};
+  EXPECT_OK(thimble_query(arena, block, &info));
+  EXPECT(info.seams == 3);
+  Fill(block, 4 * kMiB, 9);
+  for (int i = 1; i < kPieces; i += 2) Fill(pieces[i], kMiB, 100u + (unsigned)i);
+  EXPECT(Holds(block, 4 * kMiB, 9));
+  const thimble_stats after = StatsOf(arena);
+  EXPECT(after.stitches == before.stitches + 1);
+  EXPECT(after.alias_active == before.alias_active + 4 * kMiB);
+  EXPECT_OK(thimble_check(arena));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT(StatsOf(arena).alias_idle >= 4 * kMiB);
+  for (int i = 1; i < kPieces; i += 2) EXPECT_OK(thimble_free(arena, pieces[i], 0));
+}
+
+static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
+  void* held = NULL;
+  void* block = arena;
+  EXPECT_OK(thimble_allocate(arena, 40 * kMiB, 0, 0, /*key=*/4711, &held));
+  EXPECT_ERROR(thimble_allocate(arena, 40 * kMiB, 0, 0, 0, &block), THIMBLE_OUT_OF_MEMORY,
+               "40.00 MiB");
+  EXPECT(block == NULL);
+  thimble_oom oom = {.struct_size = sizeof(oom)};
+  EXPECT_OK(thimble_explain(arena, &oom));
+  EXPECT(oom.kind != THIMBLE_OOM_NONE && oom.requested == 40 * kMiB && oom.missing > 0);
+  EXPECT(oom.limit == 64 * kMiB && oom.in_use >= 40 * kMiB && oom.reserved <= oom.limit);
+  EXPECT(oom.holders == 1 && oom.holder_key[0] == 4711 && oom.holder_bytes[0] == 40 * kMiB);
+  EXPECT(StatsOf(arena).out_of_memory == 1);
+  EXPECT_OK(thimble_free(arena, held, 0));
+}
+
+static void TrimGivesMemoryBackAndPeaksRestart(thimble_arena* arena) {
+  EXPECT(StatsOf(arena).peak_reserved > kMiB);
+  uint64_t released = 0;
+  const uint64_t before = StatsOf(arena).reserved;
+  EXPECT_OK(thimble_trim(arena, kMiB, &released));
+  EXPECT(released > 0 && StatsOf(arena).reserved == before - released);
+  EXPECT_OK(thimble_trim(arena, 0, NULL));
+  EXPECT(StatsOf(arena).reserved == 0);
+  EXPECT_OK(thimble_reset_peaks(arena));
+  EXPECT(StatsOf(arena).peak_reserved == 0 && StatsOf(arena).peak_in_use == 0);
+}
+
+static void SnapshotIsJsonOfTheAnnouncedSize(thimble_arena* arena) {
+  void* block = NULL;
+  EXPECT_OK(thimble_allocate(arena, 5000, 0, 0, /*key=*/31337, &block));
+  size_t bytes = 0;
+  EXPECT_OK(thimble_snapshot(arena, NULL, &bytes));
+  char* text = malloc(bytes + 1);
+  text[bytes] = '!';
+  EXPECT_OK(thimble_snapshot(arena, text, &bytes));
+  EXPECT(strlen(text) + 1 == bytes && text[bytes] == '!');
+  EXPECT(text[0] == '{' && text[bytes - 2] == '}');
+  EXPECT(strstr(text, "\"key\":31337") != NULL && strstr(text, "\"reserved\":") != NULL);
+  free(text);
+  EXPECT_OK(thimble_free(arena, block, 0));
+}
+
+static void TheLogRecordsWhatHappens(thimble_arena* arena) {
+  char path[4096];
+  const char* folder = getenv("TEST_TMPDIR");
+  snprintf(path, sizeof(path), "%s/use_test.%d.log", folder ? folder : "/tmp", (int)getpid());
+  void* block = NULL;
+  EXPECT_OK(thimble_log_start(arena, path));
+  EXPECT_OK(thimble_mark_step(arena));
+  EXPECT_OK(thimble_allocate(arena, 5000, 0, 0, 1, &block));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT_OK(thimble_log_stop(arena));
+  FILE* file = fopen(path, "rb");
+  EXPECT(file != NULL);
+  char magic[8];
+  EXPECT(fread(magic, 1, sizeof(magic), file) == sizeof(magic));
+  EXPECT(memcmp(magic, "THIMBLEL", sizeof(magic)) == 0);
+  fseek(file, 0, SEEK_END);
+  EXPECT(ftell(file) == 16 + 3 * 48);
+  fclose(file);
+  remove(path);
+}
+
+int main(void) {
+  thimble_arena* arena = NULL;
+  EXPECT(thimble_abi_version() == THIMBLE_ABI_VERSION);
+  EXPECT(strcmp(thimble_last_error(), "") == 0);
+  EXPECT_OK(thimble_create(kOptions, &arena));
+  EXPECT(strstr(thimble_options(arena), "device:cpu,memory:67108864,limit:67108864") != NULL);
+
+  BlocksKeepTheirContents(arena);
+  QueryTellsSizeKeyAndAlignmentHolds(arena);
+  ZeroBytesAreANullBlock(arena);
+  AStitchedBlockIsOneRangeOfAddresses(arena);
+  ExplainTellsWhyARequestFailed(arena);
+  TrimGivesMemoryBackAndPeaksRestart(arena);
+  SnapshotIsJsonOfTheAnnouncedSize(arena);
+  TheLogRecordsWhatHappens(arena);
+
+  /* What the arena calls its options makes the same arena again. */
+  thimble_arena* again = NULL;
+  EXPECT_OK(thimble_create(thimble_options(arena), &again));
+  EXPECT(strcmp(thimble_options(again), thimble_options(arena)) == 0);
+  thimble_destroy(again);
+  thimble_destroy(arena);
+  thimble_destroy(NULL);
+  return Finish();
+}
