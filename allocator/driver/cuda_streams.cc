@@ -57,11 +57,10 @@ absl::StatusOr<StreamSeq> CudaStreams::Record(StreamId id) {
   const CurrentContext context(api_, context_);
   THIMBLE_RETURN_IF_ERROR(context.status());
   Stream& stream = streams_[id];
-  // One point comes, so up to two go: whoever records without ever asking still uses only as many
-  // events as the device is behind.
-  for (int tries = 0; tries < 2 && !stream.pending.empty(); ++tries) {
-    THIMBLE_ASSIGN_OR_RETURN(const bool passed, Query(stream, stream.passed() + 1));
-    if (!passed) break;
+  // One point comes, so one may go: whoever records without ever asking needs no more events than
+  // the device was ever behind.
+  if (!stream.pending.empty()) {
+    THIMBLE_RETURN_IF_ERROR(Query(stream, stream.passed() + 1).status());
   }
   THIMBLE_ASSIGN_OR_RETURN(Event* const event, TakeEvent());
   const CUresult result = api_.cuEventRecord(event->handle, Handle(id));

@@ -128,6 +128,17 @@ TEST_P(HeldStreams, PassedIsForEver) {
   subject_->ReleaseStream(kStream);
 }
 
+// E2: a point that was waited for gives its event back once, not twice.
+TEST_P(HeldStreams, StreamsDoNotDisturbEachOthersPoints) {
+  ASSERT_TRUE(Succeeds(driver_.Wait(kStream, driver_.Record(kStream).value())));
+  subject_->HoldStream(kStream);
+  const StreamSeq held = driver_.Record(kStream).value();
+  const StreamSeq other = driver_.Record(kOther).value();
+  EXPECT_FALSE(driver_.Passed(kStream, held).value());
+  EXPECT_TRUE(driver_.Passed(kOther, other).value());
+  subject_->ReleaseStream(kStream);
+}
+
 TEST_P(HeldStreams, WaitReturnsWhenTheStreamIsReleased) {
   subject_->HoldStream(kStream);
   const StreamSeq held = driver_.Record(kStream).value();
