@@ -157,12 +157,13 @@ void Arena::EmptyMagazines() {
 
 absl::Status Arena::Free(Address address, StreamId stream) {
   const Bytes offset = address - home_base_;
-  if (offset < home_capacity_ && offset % kUnit == 0 && UseMagazines()) {
+  if (offset < home_capacity_ && offset % kUnit == 0 && options_.magazines) {
     const SmallMarks::Mark mark = marks_->At(offset);
     if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
     if (mark.state == SmallMarks::State::kInUse) {
       const auto report = [&] { Report(EventKind::kFree, address, 0, stream, 0); };
-      switch (rack_.Mine()->Push(mark.size_class, stream, address, offset, marks_.get(), report)) {
+      switch (rack_.Mine()->Push(mark.size_class, stream, address, offset, marks_.get(), waiters_,
+                                 report)) {
         case Magazine::Pushed::kCached:
           return absl::OkStatus();
         case Magazine::Pushed::kNotInUse:
@@ -220,11 +221,15 @@ ArenaStats Arena::StatsLocked() {
   std::uint64_t cached_blocks = 0;
   stats.allocations = allocations_;
   rack_.ForEach([&](Magazine& magazine) {
-    stats.magazines += magazine.cached_bytes();
-    stats.allocations += magazine.served();
-    cached_blocks += magazine.cached_blocks();
+    const Magazine::Contents contents = magazine.contents();
+    stats.magazines += contents.bytes;
+    stats.allocations += contents.served;
+    cached_blocks += contents.blocks;
   });
   const Heap& heap = space_->heap();
+  // A block that moved from one magazine to another meanwhile was counted twice.
+  stats.magazines = std::min(stats.magazines, heap.used_bytes());
+  cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
   stats.in_use = heap.used_bytes() - stats.magazines;
   stats.free_small = heap.free_bytes(Pool::kSmall);
   stats.free_large = heap.free_bytes(Pool::kLarge);

@@ -4,12 +4,13 @@
 //
 // Invariants:
 //   M1  All blocks of a magazine were freed on its one stream, so they can be handed out there.
-//   M2  cached_bytes() is the sum over its blocks.
+//   M2  contents().bytes is the sum over its blocks.
 //   M3  A magazine belongs to at most one thread; its lock is contended only when the arena runs
 //       out of memory and empties all magazines, or by what a thread does while it ends.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -41,11 +42,13 @@ class Magazine {
 
   enum class Pushed : std::uint8_t { kCached, kNoRoom, kNotInUse };
   // Takes over the block at `address`, `offset` in the home space, if there is room for it and it
-  // is still in use. Calls report() then, before anybody can get the block again.
+  // is still in use. Calls report() then, before anybody can get the block again. There is no room
+  // while anybody waits for memory: whoever has emptied this magazine since is seen here.
   template <typename Report>
   Pushed Push(int size_class, StreamId stream, Address address, Bytes offset, SmallMarks* marks,
-              Report report) {
+              const std::atomic<int>& waiters, Report report) {
     SpinLockHolder lock(&lock_);
+    if (waiters.load(std::memory_order_relaxed) > 0) return Pushed::kNoRoom;
     if (cached_bytes_ == 0) stream_ = stream;
     if (stream != stream_ || counts_[size_class] == kDepth) return Pushed::kNoRoom;
     if (!marks->ClaimForCache(offset, size_class)) return Pushed::kNotInUse;
@@ -65,19 +68,16 @@ class Magazine {
     cached_bytes_ = 0;
   }
 
-  Bytes cached_bytes() {
+  struct Contents {
+    Bytes bytes = 0;           // of the blocks cached now
+    std::uint64_t blocks = 0;  // how many these are
+    std::uint64_t served = 0;  // blocks ever handed out
+  };
+  Contents contents() {
     SpinLockHolder lock(&lock_);
-    return cached_bytes_;
-  }
-  std::uint64_t served() {  // blocks ever handed out
-    SpinLockHolder lock(&lock_);
-    return served_;
-  }
-  std::uint64_t cached_blocks() {
-    SpinLockHolder lock(&lock_);
-    std::uint64_t blocks = 0;
-    for (const std::uint8_t count : counts_) blocks += count;
-    return blocks;
+    Contents contents = {cached_bytes_, 0, served_};
+    for (const std::uint8_t count : counts_) contents.blocks += count;
+    return contents;
   }
 
  private:
