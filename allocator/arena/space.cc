@@ -43,7 +43,10 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Space::Allocate(const Request& request) {
-  THIMBLE_ASSIGN_OR_RETURN(const StreamTag tag, TagOf(request.stream));
+  StreamTag tag = frontier_.LastTagIf(request.stream);
+  if (tag == kCleanTag) {
+    THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(request.stream));
+  }
   if (IsSmall(PaddedBytes(request))) {
     if (const auto address = SmallFit(request, tag)) return *address;
   }
@@ -60,7 +63,7 @@ std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
   return BestFit(Pool::kSmall, request, tag);
 }
 
-std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
+inline std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
   const BlockId found = heap_.FindFit(pool, tag, PaddedBytes(request));
   if (found == kNoBlock) return std::nullopt;
   const Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
@@ -69,7 +72,7 @@ std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamT
 }
 
 // The block is the caller's from now on.
-Address Space::Hand(Placed placed, const Request& request) {
+inline Address Space::Hand(Placed placed, const Request& request) {
   const Address address = AlignUp(placed.address, request.alignment);
   Block& block = heap_.block(placed.block);
   block.key = request.key;
@@ -130,7 +133,10 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
 // --- Free --------------------------------------------------------------------------------------
 
 absl::Status Space::Free(Address address, StreamId stream) {
-  THIMBLE_ASSIGN_OR_RETURN(const StreamTag tag, TagOf(stream));
+  StreamTag tag = frontier_.LastTagIf(stream);
+  if (tag == kCleanTag) {
+    THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(stream));
+  }
   const BlockId id = pointers_.Take(address);
   if (id == kNoBlock) return NotABlock(address);
   const Epoch epoch = frontier_.NoteFree(tag);
@@ -234,13 +240,14 @@ absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth) 
   return take(bytes - in_large, options_.chunk_bytes);
 }
 
-// Nobody has used these bytes yet. What the driver does not take back stays, as free memory.
+// Nobody has used these bytes yet. What the driver does not take back stays, as free memory: the
+// chunk itself, or a mapping of it in an alias that was half built.
 void Space::UndoGrowth(const Growth& growth) {
   for (auto extent = growth.rbegin(); extent != growth.rend(); ++extent) {
     for (Bytes end = extent->end; end > extent->begin;) {
       const ChunkId id = home_->ChunkAt(end - 1);
       const Extent chunk = {home_->chunk(id).offset, end};
-      if (home_->Vacate(id).ok()) heap_.Vacate(chunk);
+      if (home_->chunk(id).aliases == 0 && home_->Vacate(id).ok()) heap_.Vacate(chunk);
       end = chunk.begin;
     }
   }

@@ -5,7 +5,6 @@
 namespace thimble {
 
 std::optional<StreamTag> Frontier::TagOf(StreamId stream) {
-  if (last_tag_ != kCleanTag && stream == last_stream_) return last_tag_;
   auto it = tags_.find(static_cast<std::uint64_t>(stream));
   if (it == tags_.end()) {
     StreamTag tag = kCleanTag;

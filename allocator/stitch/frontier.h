@@ -33,6 +33,12 @@ class Frontier {
 
   explicit Frontier(Driver* driver) : driver_(driver), streams_(1) {}
 
+  // The tag of `stream` if it was also the last one asked for, else kCleanTag: the hot path asks
+  // for the same stream again and again.
+  StreamTag LastTagIf(StreamId stream) const {
+    return stream == last_stream_ ? last_tag_ : kCleanTag;
+  }
+
   // The tag of `stream`, made on first sight. Nothing if all tags are taken: Retire() one.
   std::optional<StreamTag> TagOf(StreamId stream);
 
@@ -75,7 +81,7 @@ class Frontier {
   std::vector<Stream> streams_;  // by tag
   absl::flat_hash_map<std::uint64_t, StreamTag> tags_;
   std::vector<StreamTag> retired_;
-  StreamId last_stream_{};  // the hot path asks for the same stream again and again
+  StreamId last_stream_{};
   StreamTag last_tag_ = kCleanTag;
 };
 

@@ -13,9 +13,11 @@ void Heap::KnowTag(StreamTag tag) {
   while (bins_.size() <= tag) bins_.push_back(std::make_unique<PoolBins>());
 }
 
+// Functions marked inline are private to this file and on the path of every allocation or free.
+
 // --- Records -----------------------------------------------------------------------------------
 
-BlockId Heap::NewRecord() {
+inline BlockId Heap::NewRecord() {
   if (unused_.empty()) {
     blocks_.emplace_back();
     return static_cast<BlockId>(blocks_.size() - 1);
@@ -44,7 +46,7 @@ BlockId Heap::AppendBlock(Bytes bytes) {
 }
 
 // Returns the right part, which has the state of the left one; neither is in a bin.
-BlockId Heap::Split(BlockId id, Bytes at) {
+inline BlockId Heap::Split(BlockId id, Bytes at) {
   const BlockId right_id = NewRecord();
   Block& left = blocks_[id];
   Block& right = blocks_[right_id];
@@ -68,7 +70,7 @@ BlockId Heap::Split(BlockId id, Bytes at) {
 }
 
 // `right` follows `left` and is in no bin; it becomes part of `left`.
-void Heap::Absorb(BlockId left_id, BlockId right_id) {
+inline void Heap::Absorb(BlockId left_id, BlockId right_id) {
   index_.Remove(blocks_, right_id);
   Block& left = blocks_[left_id];
   Block& right = blocks_[right_id];
@@ -85,13 +87,13 @@ void Heap::Absorb(BlockId left_id, BlockId right_id) {
 
 // --- Free blocks -------------------------------------------------------------------------------
 
-Extent Heap::WholeSlabs(const Block& block) const {
+inline Extent Heap::WholeSlabs(const Block& block) const {
   const Bytes begin = AlignUp(block.offset, slab_bytes_);
   const Bytes end = AlignDown(block.offset + block.bytes, slab_bytes_);
   return {begin, std::max(begin, end)};
 }
 
-void Heap::InsertFree(BlockId id) {
+inline void Heap::InsertFree(BlockId id) {
   Block& block = blocks_[id];
   block.state = BlockState::kFree;
   bins(block.pool, block.tag).Insert(blocks_, id);
@@ -99,7 +101,7 @@ void Heap::InsertFree(BlockId id) {
   if (block.pool == Pool::kSmall) empty_slab_bytes_ += WholeSlabs(block).bytes();
 }
 
-void Heap::RemoveFree(BlockId id) {
+inline void Heap::RemoveFree(BlockId id) {
   const Block& block = blocks_[id];
   bins(block.pool, block.tag).Remove(blocks_, id);
   free_bytes_[static_cast<int>(block.pool)] -= block.bytes;
@@ -109,7 +111,7 @@ void Heap::RemoveFree(BlockId id) {
 // Merges `id`, which is in no bin, with free neighbours of the same pool and tag. With `join_clean`
 // also where one side is clean: the union then waits for the other side's stream, which is safe.
 // Returns the merged block, still in no bin.
-BlockId Heap::MergeFree(BlockId id, bool join_clean) {
+inline BlockId Heap::MergeFree(BlockId id, bool join_clean) {
   const auto can_merge = [&](BlockId other) {
     if (other == kNoBlock) return false;
     const Block& a = blocks_[id];
@@ -171,7 +173,7 @@ BlockId Heap::Take(BlockId id, Extent part) {
 }
 
 // `id` is in use or new. `merged`, if asked for, is the free block it became part of.
-void Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged) {
+inline void Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged) {
   KnowTag(tag);
   blocks_[id].tag = tag;
   blocks_[id].epoch = epoch;
