@@ -33,7 +33,7 @@ class Magazine {
 
   // A block of `size_class` to use on `stream`, or 0.
   Address Pop(int size_class, StreamId stream) {
-    SpinLockHolder lock(&lock_);
+    MutexLock lock(&mutex_);
     if (stream != stream_ || counts_[size_class] == 0) return 0;
     cached_bytes_ -= BytesOf(size_class);
     ++served_;
@@ -47,7 +47,7 @@ class Magazine {
   template <typename Report>
   Pushed Push(int size_class, StreamId stream, Address address, Bytes offset, SmallMarks* marks,
               const std::atomic<int>& waiters, Report report) {
-    SpinLockHolder lock(&lock_);
+    MutexLock lock(&mutex_);
     if (waiters.load(std::memory_order_relaxed) > 0) return Pushed::kNoRoom;
     if (cached_bytes_ == 0) stream_ = stream;
     if (stream != stream_ || counts_[size_class] == kDepth) return Pushed::kNoRoom;
@@ -58,14 +58,18 @@ class Magazine {
     return Pushed::kCached;
   }
 
-  // Calls free(address, stream) for every block and forgets them.
+  // Calls free(address, stream) for every block. It returns whether it took the block; one that it
+  // did not take stays.
   template <typename Free>
   void Empty(Free free) {
-    SpinLockHolder lock(&lock_);
+    MutexLock lock(&mutex_);
     for (int size_class = 0; size_class < kMarkClasses; ++size_class) {
-      while (counts_[size_class] > 0) free(blocks_[size_class][--counts_[size_class]], stream_);
+      std::uint8_t& count = counts_[size_class];
+      while (count > 0 && free(blocks_[size_class][count - 1], stream_)) {
+        --count;
+        cached_bytes_ -= BytesOf(size_class);
+      }
     }
-    cached_bytes_ = 0;
   }
 
   struct Contents {
@@ -74,7 +78,7 @@ class Magazine {
     std::uint64_t served = 0;  // blocks ever handed out
   };
   Contents contents() {
-    SpinLockHolder lock(&lock_);
+    MutexLock lock(&mutex_);
     Contents contents = {cached_bytes_, 0, served_};
     for (const std::uint8_t count : counts_) contents.blocks += count;
     return contents;
@@ -83,12 +87,12 @@ class Magazine {
  private:
   static constexpr Bytes BytesOf(int size_class) { return (size_class + 1) * kUnit; }
 
-  SpinLock lock_{LockRank::kMagazine};
-  StreamId stream_ ABSL_GUARDED_BY(lock_){};
-  Bytes cached_bytes_ ABSL_GUARDED_BY(lock_) = 0;
-  std::uint64_t served_ ABSL_GUARDED_BY(lock_) = 0;
-  std::array<std::uint8_t, kMarkClasses> counts_ ABSL_GUARDED_BY(lock_){};
-  std::array<std::array<Address, kDepth>, kMarkClasses> blocks_ ABSL_GUARDED_BY(lock_);
+  Mutex mutex_{LockRank::kMagazine};
+  StreamId stream_ ABSL_GUARDED_BY(mutex_){};
+  Bytes cached_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::array<std::uint8_t, kMarkClasses> counts_ ABSL_GUARDED_BY(mutex_){};
+  std::array<std::array<Address, kDepth>, kMarkClasses> blocks_ ABSL_GUARDED_BY(mutex_);
 };
 
 // All magazines of one arena. A thread gets one on first use and hands it on, contents and all,

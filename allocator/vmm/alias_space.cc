@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/vmm/give_back.h"
 
 namespace thimble {
 namespace {
@@ -39,11 +40,16 @@ AliasSpace::AliasSpace(HomeSpace* home, Address base, Bytes capacity)
     : home_(home), base_(base), capacity_(capacity), windows_(capacity) {}
 
 AliasSpace::~AliasSpace() {
-  for (Alias& alias : aliases_) {
-    if (alias.bytes != 0) UnmapRuns(&alias).IgnoreError();
-  }
-  for (Alias& alias : half_dropped_) UnmapRuns(&alias).IgnoreError();
-  home_->driver().Release(base_, capacity_).IgnoreError();
+  const auto unmap = [&](Alias& alias) {
+    std::uint32_t before = 0;
+    do {  // as long as there is progress: each mapping is offered twice
+      before = alias.mappings;
+      GiveBack([&] { return UnmapRuns(&alias); });
+    } while (alias.mappings != 0 && alias.mappings < before);
+  };
+  for (Alias& alias : aliases_) unmap(alias);
+  for (Alias& alias : half_dropped_) unmap(alias);
+  GiveBack([&] { return home_->driver().Release(base_, capacity_); });
 }
 
 absl::StatusOr<AliasId> AliasSpace::Build(absl::Span<const Extent> runs) {

@@ -5,6 +5,7 @@
 
 #include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/vmm/give_back.h"
 
 namespace thimble {
 
@@ -23,17 +24,16 @@ HomeSpace::HomeSpace(Driver* driver, Address base, Bytes capacity, Bytes slot_by
       slot_shift_(__builtin_ctzll(slot_bytes)) {}
 
 HomeSpace::~HomeSpace() {
+  const auto unmap_and_destroy = [&](Bytes offset, const Loose& loose) {
+    GiveBack([&] { return driver_->Unmap(base_ + offset, loose.bytes); });
+    GiveBack([&] { return driver_->Destroy(loose.handle); });
+  };
   for (const Chunk& chunk : chunks_) {
-    if (chunk.bytes == 0) continue;
-    driver_->Unmap(base_ + chunk.offset, chunk.bytes).IgnoreError();
-    driver_->Destroy(chunk.handle).IgnoreError();
+    if (chunk.bytes != 0) unmap_and_destroy(chunk.offset, {chunk.handle, chunk.bytes});
   }
-  for (const auto& [offset, loose] : stuck_) {
-    driver_->Unmap(base_ + offset, loose.bytes).IgnoreError();
-    driver_->Destroy(loose.handle).IgnoreError();
-  }
-  for (const Loose& loose : spares_) driver_->Destroy(loose.handle).IgnoreError();
-  driver_->Release(base_, capacity_).IgnoreError();
+  for (const auto& [offset, loose] : stuck_) unmap_and_destroy(offset, loose);
+  for (const Loose& loose : spares_) GiveBack([&] { return driver_->Destroy(loose.handle); });
+  GiveBack([&] { return driver_->Release(base_, capacity_); });
 }
 
 absl::Status HomeSpace::Back(Bytes offset, Bytes bytes, Bytes chunk_bytes) {
@@ -73,6 +73,7 @@ void HomeSpace::UndoMap(Bytes offset, Bytes chunk_bytes, const std::vector<Chunk
       RetireHandle(loose);
     } else {
       stuck_.emplace(at, loose);
+      spare_bytes_ += loose.bytes;
     }
   }
 }
@@ -125,8 +126,11 @@ void HomeSpace::RetireHandle(Loose loose) {
 }
 
 void HomeSpace::DestroySpares() {
-  spare_bytes_ = 0;
-  for (const Loose& loose : std::exchange(spares_, {})) RetireHandle(loose);
+  ClearStuck(0, capacity_).IgnoreError();
+  for (const Loose& loose : std::exchange(spares_, {})) {
+    spare_bytes_ -= loose.bytes;
+    RetireHandle(loose);
+  }
 }
 
 absl::Status HomeSpace::ClearStuck(Bytes offset, Bytes bytes) {
@@ -140,6 +144,7 @@ absl::Status HomeSpace::ClearStuck(Bytes offset, Bytes bytes) {
     }
     THIMBLE_RETURN_IF_ERROR(driver_->Unmap(base_ + at, loose.bytes));
     stuck_.erase(it++);
+    spare_bytes_ -= loose.bytes;
     RetireHandle(loose);
   }
   return absl::OkStatus();
@@ -161,6 +166,10 @@ void HomeSpace::CheckInvariants() const {
   THIMBLE_CHECK(backed == backed_bytes_, "V3: backed_bytes is not the sum over chunks");
   Bytes spare = 0;
   for (const Loose& loose : spares_) spare += loose.bytes;
+  for (const auto& [offset, loose] : stuck_) {
+    THIMBLE_CHECK(ChunkAt(offset) == kNoChunk, "V1: a stuck place is not vacant");
+    spare += loose.bytes;
+  }
   THIMBLE_CHECK(spare == spare_bytes_, "V3: spare_bytes is not the sum over spares");
 }
 

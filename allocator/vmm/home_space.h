@@ -11,13 +11,13 @@
 // Invariants (CheckInvariants() proves them):
 //   V1  Below end(), every slot names the chunk mapped there, or is vacant.
 //   V2  A chunk covers whole slots, all of which name it; its place never moves.
-//   V3  backed_bytes() is the sum over chunks; spare_bytes() the sum over spare handles.
+//   V3  backed_bytes() is the sum over chunks; spare_bytes() the sum over spares and stuck places.
 //   V4  A call that returns an error changes neither places nor backed_bytes().
 //
 // A chunk that the driver refuses to destroy is kept as a *spare* and is the first to be used
 // again. A place that the driver refuses to unmap while a failed Back() is undone is *stuck*: it
-// counts as vacant, and unmapping it is tried again before it is backed. So no driver error can
-// lose a byte or hand one out twice.
+// counts as vacant, and unmapping it is tried again before it is backed, or with DestroySpares().
+// So no driver error can lose a byte or hand one out twice.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -54,7 +54,7 @@ class HomeSpace {
   static absl::StatusOr<std::unique_ptr<HomeSpace>> Create(Driver* driver, Bytes capacity,
                                                            Bytes slot_bytes);
 
-  // Gives all back to the driver; errors are ignored, for there is nobody left to tell.
+  // Gives all back to the driver; see give_back.h for what it refuses.
   ~HomeSpace();
 
   // Backs the vacant places [offset, offset + bytes) with chunks of `chunk_bytes` each, and grants
@@ -65,7 +65,7 @@ class HomeSpace {
   // bytes any more, on any stream.
   [[nodiscard]] absl::Status Vacate(ChunkId id);
 
-  // Tries again to destroy what the driver refused before.
+  // Tries again to give back what the driver refused before.
   void DestroySpares();
 
   // kNoChunk where `offset` is vacant or beyond end().

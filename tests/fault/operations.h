@@ -1,0 +1,35 @@
+// Every public operation of an arena, each brought about on every route that calls the driver.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tests/fault/scene.h"
+
+namespace thimble {
+
+struct Operation {
+  std::string name;
+  ArenaOptions options;                 // limit in chunks
+  std::function<void(Scene&)> prepare;  // to where `run` takes the route its name says
+  std::function<absl::Status(Scene&)> run;
+  // That it did, when nothing failed.
+  std::function<bool(const ArenaStats& before, const ArenaStats& after)> took_route;
+  std::uint64_t least_calls = 0;  // of the driver: a route with fewer is not the one meant
+  absl::StatusCode expected = absl::StatusCode::kOk;  // when nothing fails
+  bool opens = false;                                 // makes the arena
+  bool closes = false;                                // destroys it
+};
+
+const std::vector<Operation>& AllOperations();
+
+inline void PrintTo(const Operation& operation, std::ostream* out) { *out << operation.name; }
+inline std::string OperationName(const testing::TestParamInfo<Operation>& info) {
+  return info.param.name;
+}
+
+}  // namespace thimble
