@@ -156,7 +156,7 @@ TEST(HostDriverDeathTest, ALimitOnFileSizesIsReported) {
   const auto open_under_limit = [] {
     const rlimit limit = {kGiB, kGiB};
     setrlimit(RLIMIT_FSIZE, &limit);
-    std::exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
+    std::_Exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
   };
   EXPECT_EXIT(open_under_limit(), testing::ExitedWithCode(0), "");
 }
@@ -165,7 +165,7 @@ TEST(HostDriverDeathTest, TooManyOpenFilesAreReported) {
   const auto open_under_limit = [] {
     const rlimit limit = {0, 0};
     setrlimit(RLIMIT_NOFILE, &limit);
-    std::exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
+    std::_Exit(absl::IsResourceExhausted(HostDriver::Open({}).status()) ? 0 : 1);
   };
   EXPECT_EXIT(open_under_limit(), testing::ExitedWithCode(0), "");
 }
