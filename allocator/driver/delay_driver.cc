@@ -1,6 +1,7 @@
 #include "allocator/driver/delay_driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -59,10 +60,10 @@ void DelayDriver::HoldStream(StreamId stream) {
 void DelayDriver::ReleaseStream(StreamId stream) {
   MutexLock lock(&mutex_);
   streams_[stream].held = false;
-  released_.notify_all();
 }
 
 bool DelayDriver::IsHeld(StreamId stream, StreamSeq point) const {
+  MutexLock lock(&mutex_);
   const auto found = streams_.find(stream);
   if (found == streams_.end() || !found->second.held) return false;
   // A point that was never recorded is not held: the base refuses it.
@@ -82,26 +83,20 @@ absl::StatusOr<StreamSeq> DelayDriver::Record(StreamId stream) {
 
 absl::StatusOr<bool> DelayDriver::Passed(StreamId stream, StreamSeq point) {
   const Window window(*this, DriverCall::kPassed);
-  {
-    MutexLock lock(&mutex_);
-    if (IsHeld(stream, point)) return false;
-  }
+  if (IsHeld(stream, point)) return false;
   return base().Passed(stream, point);
 }
 
 absl::Status DelayDriver::Wait(StreamId stream, StreamSeq point) {
   const Window window(*this, DriverCall::kWait);
+  constexpr std::chrono::microseconds kPause(100);
   const auto fuse = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.fuse_ms);
-  {
-    MutexLock lock(&mutex_);
-    while (IsHeld(stream, point)) {
-      if (std::chrono::steady_clock::now() >= fuse) {
-        return absl::UnavailableError(absl::StrCat("point ", point,
-                                                   " of a held stream was not released within ",
-                                                   options_.fuse_ms, " ms"));
-      }
-      mutex_.WaitUntil(released_, fuse);
+  while (IsHeld(stream, point)) {
+    if (std::chrono::steady_clock::now() >= fuse) {
+      return absl::UnavailableError(absl::StrCat(
+          "point ", point, " of a held stream was not released within ", options_.fuse_ms, " ms"));
     }
+    std::this_thread::sleep_for(kPause);
   }
   return base().Wait(stream, point);
 }

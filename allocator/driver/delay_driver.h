@@ -13,8 +13,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 
 #include "absl/base/thread_annotations.h"
@@ -68,12 +66,12 @@ class DelayDriver : public ForwardingDriver {
   };
 
   void Delay();
-  bool IsHeld(StreamId stream, StreamSeq point) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsHeld(StreamId stream, StreamSeq point) const;
 
   const DelayOptions options_;
   std::atomic<std::uint64_t> delays_{0};
   mutable Mutex mutex_{LockRank::kDriver};
-  std::condition_variable released_;
+  std::condition_variable_any released_;
   absl::flat_hash_map<StreamId, Stream> streams_ ABSL_GUARDED_BY(mutex_);
 };
 

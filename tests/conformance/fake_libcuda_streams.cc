@@ -1,6 +1,7 @@
 // The fake libcuda, part 3: copies and events. Work is done when it is submitted, except that an
 // event on a held stream does not happen before the stream is released.
-#include <condition_variable>
+#include <chrono>
+#include <thread>
 
 #include "tests/conformance/fake_libcuda_state.h"
 
@@ -22,7 +23,7 @@ namespace {
 struct Streams {
   std::set<CUstream> held;
   std::map<CUevent, std::unique_ptr<CUevent_st>> events;
-  std::condition_variable released;
+  std::condition_variable_any released;
 };
 
 Streams& GetStreams() {
@@ -42,7 +43,6 @@ void Release(CUstream stream) {
   for (const auto& [handle, event] : streams.events) {
     if (event->stream == stream) event->pending = false;
   }
-  streams.released.notify_all();
 }
 
 }  // namespace
@@ -132,14 +132,16 @@ CUresult cuEventSynchronize(CUevent event) {
   FAKE_CUDA_ENTER("cuEventSynchronize");
   // A test that never releases fails instead of hanging.
   const auto fuse = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  MutexLock lock(&GetState().mutex);
-  const CUevent_st* const found = Find(event);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  while (found->pending) {
-    if (std::chrono::steady_clock::now() >= fuse) return CUDA_ERROR_LAUNCH_TIMEOUT;
-    GetState().mutex.WaitUntil(GetStreams().released, fuse);
+  while (std::chrono::steady_clock::now() < fuse) {
+    {
+      MutexLock lock(&GetState().mutex);
+      const CUevent_st* const found = Find(event);
+      if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+      if (!found->pending) return CUDA_SUCCESS;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  return CUDA_SUCCESS;
+  return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
 }  // extern "C"
