@@ -1,0 +1,201 @@
+// Heap: every byte has one owner; free neighbours are one block; streams do not mix.
+#include "allocator/stitch/heap.h"
+
+#include "gtest/gtest.h"
+#include "tests/workloads/random.h"
+
+namespace thimble {
+namespace {
+
+constexpr Bytes kSlab = 16 * kKiB;
+constexpr StreamTag kOne = 1;
+constexpr StreamTag kTwo = 2;
+
+class HeapTest : public testing::Test {
+ protected:
+  HeapTest() : heap_(kSlab) {}
+  ~HeapTest() override { heap_.CheckInvariants(); }
+
+  // The first `bytes` of a fit; fails the test if there is none.
+  BlockId Take(Bytes bytes, StreamTag tag = kCleanTag, Pool pool = Pool::kLarge) {
+    const BlockId fit = heap_.FindFit(pool, tag, bytes);
+    if (fit == kNoBlock) {
+      ADD_FAILURE() << "no " << bytes << " bytes for tag " << int{tag};
+      return fit;
+    }
+    const Bytes begin = heap_.block(fit).offset;
+    return heap_.Take(fit, {begin, begin + bytes});
+  }
+  bool Fits(Bytes bytes, StreamTag tag) const {
+    return heap_.FindFit(Pool::kLarge, tag, bytes) != kNoBlock;
+  }
+  int Blocks() const {
+    int count = 0;
+    for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) ++count;
+    return count;
+  }
+
+  Heap heap_;
+};
+
+TEST_F(HeapTest, AppendedMemoryIsOneFreeBlock) {
+  heap_.Append(kSlab);
+  heap_.Append(3 * kSlab);
+  EXPECT_EQ(heap_.end(), 4 * kSlab);
+  EXPECT_EQ(Blocks(), 1);
+  EXPECT_EQ(heap_.LargestFree(), 4 * kSlab);
+}
+
+TEST_F(HeapTest, TakingSplitsExactlyOnBothSides) {
+  heap_.Append(kSlab);
+  const BlockId used = heap_.Take(heap_.first(), {kUnit, 3 * kUnit});
+  EXPECT_EQ(heap_.block(used).offset, kUnit);
+  EXPECT_EQ(heap_.block(used).bytes, 2 * kUnit);
+  EXPECT_EQ(Blocks(), 3);
+  EXPECT_EQ(heap_.used_bytes(), 2 * kUnit);
+  EXPECT_EQ(heap_.free_bytes(Pool::kLarge), kSlab - 2 * kUnit);
+}
+
+TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
+  heap_.Append(kSlab);
+  const BlockId a = Take(kUnit);
+  const BlockId b = Take(kUnit);
+  const BlockId c = Take(kUnit);
+  heap_.Release(a, kCleanTag, 0);
+  heap_.Release(c, kCleanTag, 0);
+  EXPECT_EQ(Blocks(), 3);
+  heap_.Release(b, kCleanTag, 0);
+  EXPECT_EQ(Blocks(), 1);
+}
+
+TEST_F(HeapTest, WhatAStreamFreedIsItsOwnUntilCleaned) {
+  heap_.Append(kSlab);
+  heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/5);
+  EXPECT_TRUE(Fits(kSlab, kOne));
+  EXPECT_FALSE(Fits(kUnit, kTwo));
+  EXPECT_TRUE(heap_.HasTagged(kOne));
+  heap_.Clean(kOne, /*passed=*/4);
+  EXPECT_FALSE(Fits(kUnit, kTwo));
+  heap_.Clean(kOne, /*passed=*/5);
+  EXPECT_TRUE(Fits(kSlab, kTwo));
+  EXPECT_FALSE(heap_.HasTagged(kOne));
+}
+
+TEST_F(HeapTest, BlocksOfTwoStreamsStayApart) {
+  heap_.Append(2 * kSlab);
+  const BlockId a = Take(kSlab);
+  const BlockId b = Take(kSlab);
+  heap_.Release(a, kOne, 1);
+  heap_.Release(b, kTwo, 1);
+  EXPECT_EQ(Blocks(), 2);
+  heap_.Clean(kOne, 1);
+  heap_.Clean(kTwo, 1);
+  EXPECT_EQ(Blocks(), 1);
+}
+
+TEST_F(HeapTest, AMergedBlockWaitsForItsLastFree) {
+  heap_.Append(2 * kSlab);
+  const BlockId a = Take(kSlab);
+  const BlockId b = Take(kSlab);
+  heap_.Release(a, kOne, 3);
+  heap_.Release(b, kOne, 7);
+  heap_.Clean(kOne, 3);
+  EXPECT_FALSE(Fits(kUnit, kTwo)) << "part of this block was freed in epoch 7";
+}
+
+// Found by the model test: the clean block in the middle takes the tag, and then has a neighbour
+// with the same tag on its other side.
+TEST_F(HeapTest, MergingGoesOnAfterACleanBlockTookTheTag) {
+  heap_.Append(3 * kSlab);
+  const BlockId a = Take(kSlab);
+  const BlockId b = Take(kSlab);
+  const BlockId c = Take(kSlab);
+  heap_.Release(b, kTwo, 1);
+  heap_.Release(c, kOne, 1);
+  heap_.Clean(kTwo, 1);  // b is clean now, between a in use and c of stream 1
+  ASSERT_EQ(Blocks(), 3);
+  heap_.Release(a, kOne, 1);
+  EXPECT_EQ(Blocks(), 1);
+}
+
+TEST_F(HeapTest, SmallBlocksComeFromSlabsOfTheirOwn) {
+  heap_.Append(4 * kSlab);
+  ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
+  EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
+  const BlockId small = Take(kUnit, kCleanTag, Pool::kSmall);
+  EXPECT_EQ(heap_.LargestFree(), 3 * kSlab);
+  heap_.Release(small, kCleanTag, 0);
+  EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab) << "one empty slab is kept";
+  heap_.DrainSmall();
+  EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 4 * kSlab);
+  EXPECT_EQ(Blocks(), 1);
+}
+
+TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
+  heap_.Append(4 * kSlab);
+  std::vector<BlockId> blocks;
+  for (int slab = 0; slab < 3; ++slab) {
+    ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
+    blocks.push_back(Take(kSlab, kCleanTag, Pool::kSmall));
+  }
+  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, 0);
+  EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
+}
+
+TEST_F(HeapTest, WithoutAWholeSlabThereIsNoRefill) {
+  heap_.Append(2 * kSlab);
+  heap_.Take(heap_.first(), {kSlab / 2, kSlab + kSlab / 2});
+  EXPECT_FALSE(heap_.RefillSmall(kCleanTag));
+}
+
+TEST_F(HeapTest, VacantPlacesAreNoMemoryUntilRefilled) {
+  heap_.Append(4 * kSlab);
+  heap_.Vacate({kSlab, 2 * kSlab});
+  heap_.Vacate({2 * kSlab, 3 * kSlab});
+  EXPECT_EQ(heap_.vacant_bytes(), 2 * kSlab);
+  EXPECT_EQ(heap_.LargestFree(), kSlab);
+  EXPECT_EQ(Blocks(), 3) << "neighbouring vacant places are one";
+  EXPECT_EQ(heap_.block(heap_.FirstVacant()).offset, kSlab);
+  heap_.Refill({kSlab, 2 * kSlab});
+  EXPECT_EQ(heap_.LargestFree(), 2 * kSlab);
+  heap_.Refill({2 * kSlab, 3 * kSlab});
+  EXPECT_EQ(heap_.FirstVacant(), kNoBlock);
+  EXPECT_EQ(Blocks(), 1);
+}
+
+TEST_F(HeapTest, TheMiddleOfAVacantPlaceCanBeRefilled) {
+  heap_.Append(3 * kSlab);
+  heap_.Vacate({0, 3 * kSlab});
+  heap_.Refill({kSlab, 2 * kSlab});
+  EXPECT_EQ(Blocks(), 3);
+  EXPECT_EQ(heap_.vacant_bytes(), 2 * kSlab);
+}
+
+TEST_F(HeapTest, EveryByteBelongsToTheBlockThatCoversIt) {
+  heap_.Append(4 * kSlab);
+  workloads::Random random(2);
+  std::vector<BlockId> used;
+  for (int round = 0; round < 3000; ++round) {
+    const Bytes bytes = RoundUp(random.LogUniform(1, kSlab), kUnit);
+    const auto tag = static_cast<StreamTag>(1 + random.Index(3));
+    const BlockId fit = heap_.FindFit(Pool::kLarge, tag, bytes);
+    if (fit != kNoBlock && random.Index(2) == 0) {
+      const Bytes begin = heap_.block(fit).offset;
+      used.push_back(heap_.Take(fit, {begin, begin + bytes}));
+    } else if (!used.empty()) {
+      const std::size_t at = random.Index(used.size());
+      heap_.Release(used[at], tag, static_cast<Epoch>(round));
+      used[at] = used.back();
+      used.pop_back();
+    }
+    if (random.Index(50) == 0) heap_.Clean(tag, static_cast<Epoch>(round - 20));
+    heap_.CheckInvariants();
+    const Bytes offset = random.Index(heap_.end());
+    const BlockId at = heap_.At(offset);
+    ASSERT_LE(heap_.block(at).offset, offset);
+    ASSERT_GT(heap_.EndOf(at), offset);
+  }
+}
+
+}  // namespace
+}  // namespace thimble
