@@ -17,7 +17,7 @@ namespace {
 struct OptionKey {
   const char* name;
   absl::Status (*parse)(absl::string_view value, Options* options);
-  std::string (*format)(const Options& options);
+  std::string (*format)(const Options& options);  // "" where the default cannot be written
 };
 
 absl::Status BadValue(absl::string_view value, absl::string_view expected) {
@@ -39,6 +39,10 @@ absl::Status ParseSize(absl::string_view value, Bytes* bytes) {
   return absl::OkStatus();
 }
 
+std::string FormatNumber(std::uint64_t number) {
+  return number == 0 ? std::string() : absl::StrCat(number);
+}
+
 constexpr std::array<OptionKey, 8> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
@@ -56,12 +60,12 @@ constexpr std::array<OptionKey, 8> kKeys = {{
      }},
     {"memory",
      [](absl::string_view value, Options* options) { return ParseSize(value, &options->memory); },
-     [](const Options& options) { return absl::StrCat(options.memory); }},
+     [](const Options& options) { return FormatNumber(options.memory); }},
     {"limit",
      [](absl::string_view value, Options* options) {
        return ParseSize(value, &options->arena.limit);
      },
-     [](const Options& options) { return absl::StrCat(options.arena.limit); }},
+     [](const Options& options) { return FormatNumber(options.arena.limit); }},
     {"preallocate",
      [](absl::string_view value, Options* options) {
        return ParseSwitch(value, &options->arena.preallocate);
@@ -91,7 +95,9 @@ constexpr std::array<OptionKey, 8> kKeys = {{
        options->arena.retry = std::chrono::milliseconds(milliseconds);
        return absl::OkStatus();
      },
-     [](const Options& options) { return absl::StrCat(options.arena.retry.count()); }},
+     [](const Options& options) {
+       return FormatNumber(static_cast<std::uint64_t>(options.arena.retry.count()));
+     }},
     {"log",
      [](absl::string_view value, Options* options) {
        if (value.empty()) return BadValue(value, "the path of a file");
@@ -157,9 +163,7 @@ std::string FormatOptions(const Options& options) {
   std::string text;
   for (const OptionKey& key : kKeys) {
     const std::string value = key.format(options);
-    if (value.empty() || value == "0") {
-      if (absl::string_view(key.name) != "device") continue;  // 0 and "" mean: the default
-    }
+    if (value.empty()) continue;
     absl::StrAppend(&text, text.empty() ? "" : ",", key.name, ":", value);
   }
   return text;
