@@ -1,0 +1,192 @@
+// EventLog: what went in comes out, in order; a bad disk or file is an error, never a crash.
+#include "allocator/observe/event_log.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/device.h"
+
+namespace thimble {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EventLogTest : public testing::Test {
+ protected:
+  EventLogTest()
+      : path_(testing::TempDir() + "/" +
+              testing::UnitTest::GetInstance()->current_test_info()->name() + ".log") {}
+
+  void Write(int events) {
+    EventLog log;
+    ASSERT_TRUE(log.Start(path_).ok());
+    for (int i = 0; i < events; ++i) log.Append(MakeEvent(i));
+    ASSERT_TRUE(log.Stop().ok());
+  }
+  static Event MakeEvent(int i) {
+    const auto number = static_cast<std::uint64_t>(i);
+    return {static_cast<EventKind>(1 + i % 3),
+            number * 256,
+            number + 7,
+            StreamId{number % 5},
+            number * 31,
+            0};
+  }
+  std::string Contents() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void Replace(const std::string& contents) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << contents;
+  }
+
+  const std::string path_;
+};
+
+TEST_F(EventLogTest, EventsAreReadBackInOrder) {
+  constexpr int kEvents = 10'000;  // more than one buffer
+  Write(kEvents);
+  const auto events = ReadEventLog(path_);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), std::size_t{kEvents});
+  std::uint64_t time = 0;
+  for (int i = 0; i < kEvents; ++i) {
+    const Event& event = (*events)[i];
+    const Event expected = MakeEvent(i);
+    ASSERT_EQ(event.kind, expected.kind);
+    ASSERT_EQ(event.address, expected.address);
+    ASSERT_EQ(event.bytes, expected.bytes);
+    ASSERT_EQ(event.stream, expected.stream);
+    ASSERT_EQ(event.key, expected.key);
+    ASSERT_GE(event.time_ns, time) << "time goes backwards";
+    time = event.time_ns;
+  }
+}
+
+TEST_F(EventLogTest, AnEmptyLogIsALog) {
+  Write(0);
+  EXPECT_TRUE(IsEventLog(path_));
+  EXPECT_EQ(ReadEventLog(path_)->size(), 0u);
+}
+
+TEST_F(EventLogTest, OnlyItsOwnerMayReadTheFile) {
+  Write(1);
+  struct stat info {};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(EventLogTest, NothingIsWrittenWhenOff) {
+  EventLog log;
+  EXPECT_FALSE(log.enabled());
+  log.Append(MakeEvent(1));
+  EXPECT_EQ(log.Stop().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(log.Start(path_).ok());
+  EXPECT_TRUE(log.enabled());
+  ASSERT_TRUE(log.Stop().ok());
+  log.Append(MakeEvent(2));
+  EXPECT_EQ(ReadEventLog(path_)->size(), 0u);
+}
+
+TEST_F(EventLogTest, TwoLogsAtOnceAreRefused) {
+  EventLog log;
+  ASSERT_TRUE(log.Start(path_).ok());
+  EXPECT_EQ(log.Start(path_ + "2").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(log.enabled());
+}
+
+TEST_F(EventLogTest, ALogThatEndsWithItsOwnerIsComplete) {
+  {
+    EventLog log;
+    ASSERT_TRUE(log.Start(path_).ok());
+    for (int i = 0; i < 10; ++i) log.Append(MakeEvent(i));
+  }
+  EXPECT_EQ(ReadEventLog(path_)->size(), 10u);
+}
+
+TEST_F(EventLogTest, AFullDiskEndsTheLogAndIsReported) {
+  EventLog log;
+  absl::Status status = log.Start("/dev/full");
+  if (status.ok()) {
+    for (int i = 0; i < 10'000; ++i) log.Append(MakeEvent(i));
+    EXPECT_FALSE(log.enabled());
+    status = log.Stop();
+  }
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(MessageOf(status), HasSubstr("No space left"));
+  EXPECT_TRUE(log.Start(path_).ok()) << "the next log is not the last one's fault";
+}
+
+TEST_F(EventLogTest, APathThatCannotBeOpenedIsNamed) {
+  EventLog log;
+  const absl::Status status = log.Start("/no/such/folder/x");
+  EXPECT_THAT(MessageOf(status), HasSubstr("'/no/such/folder/x'"));
+  EXPECT_FALSE(log.enabled());
+}
+
+TEST_F(EventLogTest, ATruncatedLogGivesTheRecordsBefore) {
+  Write(20);
+  const std::string whole = Contents();
+  for (std::size_t cut = 1; cut <= 60; ++cut) {
+    Replace(whole.substr(0, whole.size() - cut));
+    const auto events = ReadEventLog(path_);
+    ASSERT_TRUE(events.ok()) << events.status();
+    ASSERT_EQ(events->size(), 20u - (cut + 47) / 48) << "cut off: " << cut;
+  }
+}
+
+TEST_F(EventLogTest, ForeignAndDamagedFilesAreRefusedWithTheReason) {
+  Write(3);
+  const std::string whole = Contents();
+  const auto error_of = [&](const std::string& contents) {
+    Replace(contents);
+    const auto events = ReadEventLog(path_);
+    EXPECT_FALSE(events.ok());
+    EXPECT_THAT(MessageOf(events.status()), HasSubstr(path_));
+    return MessageOf(events.status());
+  };
+  EXPECT_THAT(error_of(""), HasSubstr("not an event log"));
+  EXPECT_THAT(error_of("A 1 4096\n"), HasSubstr("not an event log"));
+  EXPECT_THAT(error_of(whole.substr(0, 12)), HasSubstr("not an event log"));
+  std::string other_version = whole;
+  other_version[8] = 9;
+  EXPECT_THAT(error_of(other_version), HasSubstr("version 9"));
+  std::string damaged = whole;
+  damaged[16 + 48] = 77;
+  EXPECT_THAT(error_of(damaged), HasSubstr("record 1 has kind 77"));
+  EXPECT_EQ(ReadEventLog(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EventLogTest, ThreadsMayWriteAtOnce) {
+  EventLog log;
+  ASSERT_TRUE(log.Start(path_).ok());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 5'000; ++j) log.Append(MakeEvent(j));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(log.Stop().ok());
+  EXPECT_EQ(ReadEventLog(path_)->size(), 20'000u);
+}
+
+// The promise is less than 10 ns; ten times that leaves room for sanitizers and busy machines.
+TEST_F(EventLogTest, OffCostsNothingMeasurable) {
+  const EventLog log;
+  constexpr int kTimes = 1'000'000;
+  int enabled = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kTimes; ++i) enabled += log.enabled() ? 1 : 0;
+  const auto spent = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(enabled, 0);
+  EXPECT_LT(spent / kTimes, std::chrono::nanoseconds(100));
+}
+
+}  // namespace
+}  // namespace thimble

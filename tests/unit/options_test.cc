@@ -1,0 +1,124 @@
+// Options: every key, every mistake named, and the text that options are written as.
+#include "allocator/arena/options.h"
+
+#include <algorithm>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/device.h"
+
+namespace thimble {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const std::string& text) {
+  const auto options = ParseOptions(text);
+  EXPECT_FALSE(options.ok()) << text;
+  EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
+  return MessageOf(options.status());
+}
+
+TEST(Options, EmptyTextMeansDefaults) {
+  for (const char* text : {"", " ", ",", " , "}) {
+    const auto options = ParseOptions(text);
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(FormatOptions(*options), FormatOptions(Options{}));
+  }
+}
+
+TEST(Options, EveryKeyIsRead) {
+  const auto options = ParseOptions(
+      "device:cpu, memory:8GiB ,limit:4GiB,preallocate:on,chunk:4MiB,stitch:off,retry_ms:250,"
+      "log:/a:b/c");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->device, Options::kCpu);
+  EXPECT_EQ(options->memory, 8 * kGiB);
+  EXPECT_EQ(options->arena.limit, 4 * kGiB);
+  EXPECT_TRUE(options->arena.preallocate);
+  EXPECT_EQ(options->arena.chunk_bytes, 4 * kMiB);
+  EXPECT_FALSE(options->arena.stitch);
+  EXPECT_EQ(options->arena.retry.count(), 250);
+  EXPECT_EQ(options->log, "/a:b/c");
+}
+
+TEST(Options, WhatIsWrittenIsReadBackTheSame) {
+  for (const char* text : {"", "device:3", "device:cpu", "device:cpu,memory:1GiB,limit:512MiB",
+                           "preallocate:on,stitch:off", "chunk:64KiB", "retry_ms:600000", "log:x",
+                           "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
+                           "retry_ms:1,log:y"}) {
+    const auto options = ParseOptions(text);
+    ASSERT_TRUE(options.ok()) << options.status();
+    const std::string written = FormatOptions(*options);
+    const auto again = ParseOptions(written);
+    ASSERT_TRUE(again.ok()) << written << ": " << again.status();
+    EXPECT_EQ(FormatOptions(*again), written);
+    EXPECT_EQ(again->device, options->device);
+    EXPECT_EQ(again->memory, options->memory);
+    EXPECT_EQ(again->log, options->log);
+    EXPECT_EQ(again->arena.limit, options->arena.limit);
+    EXPECT_EQ(again->arena.preallocate, options->arena.preallocate);
+    EXPECT_EQ(again->arena.chunk_bytes, options->arena.chunk_bytes);
+    EXPECT_EQ(again->arena.stitch, options->arena.stitch);
+    EXPECT_EQ(again->arena.retry, options->arena.retry);
+  }
+}
+
+TEST(Options, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
+  const std::string error = ErrorOf("limti:1GiB");
+  for (const char* part : {"'limti'", "device", "memory", "limit", "preallocate", "chunk", "stitch",
+                           "retry_ms", "log"}) {
+    EXPECT_THAT(error, HasSubstr(part));
+  }
+  EXPECT_THAT(ErrorOf("limit"), HasSubstr("limit"));
+  EXPECT_THAT(ErrorOf("=5"), HasSubstr("'=5'"));
+}
+
+TEST(Options, AKeyGivenTwiceIsRefused) {
+  EXPECT_THAT(ErrorOf("limit:1GiB,limit:2GiB"), HasSubstr("'limit' is given twice"));
+}
+
+struct BadValue {
+  const char* key;
+  const char* value;
+};
+class BadOption : public testing::TestWithParam<BadValue> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOption,
+    testing::Values(BadValue{"device", "gpu"}, BadValue{"device", "-1"}, BadValue{"device", "1x"},
+                    BadValue{"memory", "much"}, BadValue{"memory", "0"}, BadValue{"limit", "-4"},
+                    BadValue{"limit", "0"}, BadValue{"limit", "99999999999999999999"},
+                    BadValue{"preallocate", "yes"}, BadValue{"preallocate", "ON"},
+                    BadValue{"chunk", "3MiB"}, BadValue{"chunk", "4KiB"}, BadValue{"chunk", "2GiB"},
+                    BadValue{"stitch", "1"}, BadValue{"retry_ms", "-1"},
+                    BadValue{"retry_ms", "600001"}, BadValue{"retry_ms", "1s"},
+                    BadValue{"log", ""}));
+TEST_P(BadOption, IsRefusedWithKeyAndValue) {
+  const auto [key, value] = GetParam();
+  const std::string error = ErrorOf(std::string(key) + ":" + value);
+  EXPECT_THAT(error, HasSubstr("'" + std::string(key) + "'"));
+  EXPECT_THAT(error, HasSubstr("'" + std::string(value) + "'"));
+}
+
+TEST(Options, ContradictionsAreRefused) {
+  EXPECT_THAT(ErrorOf("device:0,memory:1GiB"), HasSubstr("'memory'"));
+  const std::string error = ErrorOf("device:cpu,memory:1GiB,limit:2GiB");
+  EXPECT_THAT(error, HasSubstr("limit:2147483648"));
+  EXPECT_THAT(error, HasSubstr("memory:1073741824"));
+}
+
+// P3, in pairs: any two good values together are accepted, in either order.
+TEST(Options, GoodValuesGoTogether) {
+  const std::vector<std::string> good = {"device:cpu", "limit:256MiB", "preallocate:on",
+                                         "chunk:1MiB", "stitch:off",   "retry_ms:10",
+                                         "log:l"};
+  for (const std::string& a : good) {
+    for (const std::string& b : good) {
+      if (a == b) continue;
+      EXPECT_TRUE(ParseOptions(a + "," + b).ok()) << a << "," << b;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thimble
