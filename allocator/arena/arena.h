@@ -104,7 +104,7 @@ class Arena {
   std::atomic<int> waiters_{0};
 
   Mutex mutex_{LockRank::kArena};
-  std::condition_variable freed_;
+  std::condition_variable_any freed_;
   const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;

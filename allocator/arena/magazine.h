@@ -26,11 +26,15 @@ namespace thimble {
 
 inline constexpr Bytes kMagazineLargest = kMarkClasses * kUnit;  // larger blocks are not cached
 constexpr int SizeClassOf(Bytes bytes) { return static_cast<int>((bytes - 1) / kUnit); }
+// How many blocks of a class a magazine keeps: so many bytes of each class, 16 times that in all.
+inline constexpr Bytes kMagazineBytesPerClass = 128 * kKiB;
+constexpr Bytes BytesOf(int size_class) { return (static_cast<Bytes>(size_class) + 1) * kUnit; }
+constexpr int MagazineDepth(int size_class) {
+  return static_cast<int>(kMagazineBytesPerClass / BytesOf(size_class));
+}
 
 class Magazine {
  public:
-  static constexpr int kDepth = 64;  // blocks of one class
-
   // A block of `size_class` to use on `stream`, or 0.
   Address Pop(int size_class, StreamId stream) {
     MutexLock lock(&mutex_);
@@ -50,7 +54,8 @@ class Magazine {
     MutexLock lock(&mutex_);
     if (waiters.load(std::memory_order_relaxed) > 0) return Pushed::kNoRoom;
     if (cached_bytes_ == 0) stream_ = stream;
-    if (stream != stream_ || counts_[size_class] == kDepth) return Pushed::kNoRoom;
+    if (stream != stream_ || counts_[size_class] == MagazineDepth(size_class))
+      return Pushed::kNoRoom;
     if (!marks->ClaimForCache(offset, size_class)) return Pushed::kNotInUse;
     blocks_[size_class][counts_[size_class]++] = address;
     cached_bytes_ += BytesOf(size_class);
@@ -64,7 +69,7 @@ class Magazine {
   void Empty(Free free) {
     MutexLock lock(&mutex_);
     for (int size_class = 0; size_class < kMarkClasses; ++size_class) {
-      std::uint8_t& count = counts_[size_class];
+      int& count = counts_[size_class];
       while (count > 0 && free(blocks_[size_class][count - 1], stream_)) {
         --count;
         cached_bytes_ -= BytesOf(size_class);
@@ -80,19 +85,17 @@ class Magazine {
   Contents contents() {
     MutexLock lock(&mutex_);
     Contents contents = {cached_bytes_, 0, served_};
-    for (const std::uint8_t count : counts_) contents.blocks += count;
+    for (const int count : counts_) contents.blocks += static_cast<std::uint64_t>(count);
     return contents;
   }
 
  private:
-  static constexpr Bytes BytesOf(int size_class) { return (size_class + 1) * kUnit; }
-
   Mutex mutex_{LockRank::kMagazine};
   StreamId stream_ ABSL_GUARDED_BY(mutex_){};
   Bytes cached_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::array<std::uint8_t, kMarkClasses> counts_ ABSL_GUARDED_BY(mutex_){};
-  std::array<std::array<Address, kDepth>, kMarkClasses> blocks_ ABSL_GUARDED_BY(mutex_);
+  std::array<int, kMarkClasses> counts_ ABSL_GUARDED_BY(mutex_){};
+  std::array<std::array<Address, MagazineDepth(0)>, kMarkClasses> blocks_ ABSL_GUARDED_BY(mutex_);
 };
 
 // All magazines of one arena. A thread gets one on first use and hands it on, contents and all,

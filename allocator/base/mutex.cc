@@ -1,5 +1,7 @@
 #include "allocator/base/mutex.h"
 
+#include <thread>
+
 #include "allocator/base/check.h"
 
 namespace thimble {
@@ -21,5 +23,36 @@ void NoteUnlock(LockRank rank) { held_ranks &= ~(std::uint32_t{1} << static_cast
 void NoteLock(LockRank) {}
 void NoteUnlock(LockRank) {}
 #endif
+
+void Mutex::LockSlow() {
+  constexpr int kSpins = 64;   // a few microseconds: longer than any bookkeeping
+  constexpr int kYields = 16;  // the holder may have lost its processor
+  constexpr std::chrono::microseconds kNap(50);
+  for (int round = 0; locked_.exchange(true, std::memory_order_acquire); ++round) {
+    for (int spin = 0; spin < kSpins && locked_.load(std::memory_order_relaxed); ++spin) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    if (!locked_.load(std::memory_order_relaxed)) continue;
+    if (round < kYields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
+void Mutex::WaitUntil(std::condition_variable_any& condition,
+                      std::chrono::steady_clock::time_point deadline) {
+  // What std::condition_variable_any asks of a lock.
+  struct Lockable {
+    Mutex* mutex;
+    void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Lock(); }
+    void unlock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Unlock(); }
+  };
+  Lockable lockable = {this};
+  condition.wait_until(lockable, deadline);
+}
 
 }  // namespace thimble
