@@ -3,12 +3,14 @@
 import ctypes
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
 import unittest
 
 LIBRARY = pathlib.Path("allocator/libthimble.so")
+README = pathlib.Path("allocator/README.md")
 OPTIONS = b"device:cpu,memory:64MiB,chunk:64KiB"
 OK, INVALID_ARGUMENT, OUT_OF_MEMORY = 0, 1, 2
 
@@ -57,6 +59,12 @@ class Python(unittest.TestCase):
     def test_version_and_options(self):
         self.assertEqual(self.library.thimble_abi_version(), 1)
         self.assertIn(b"memory:67108864", self.library.thimble_options(self.arena))
+
+    def test_the_readme_names_every_option(self):
+        self.assertEqual(self.library.thimble_create(b"?", ctypes.c_void_p()), INVALID_ARGUMENT)
+        keys = self.error().partition("the options are ")[2].split(", ")
+        table = README.read_text().partition("## Options")[2].partition("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE), keys)
 
     def test_a_block_holds_what_is_written(self):
         status, block = self.allocate(100000)
