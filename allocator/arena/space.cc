@@ -57,7 +57,7 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
 std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
   if (!heap_.RefillSmall(tag)) {
-    if (!TakeFromDriver(options_.chunk_bytes).ok()) return std::nullopt;
+    if (!TakeFromDriver(options_.chunk_bytes, tag).ok()) return std::nullopt;
     heap_.RefillSmall(tag);
   }
   return BestFit(Pool::kSmall, request, tag);
@@ -84,7 +84,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
 
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
   if (frontier_.last_tag() > 1) CleanPassed();
-  heap_.DrainSmall();
+  heap_.DrainSmall(tag);
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
 
   const Bytes bytes = PaddedBytes(request);
@@ -115,7 +115,7 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
     }
     shortfall = outcome.shortfall;
   }
-  THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall));
+  THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag));
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   absl::Status status = absl::ResourceExhaustedError("free memory is not contiguous");
   if (options_.stitch) {
@@ -184,13 +184,14 @@ bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
   const Bytes growth = ContiguousShortfall(bytes, tag);
   const Bytes peak = std::max(peak_used_, heap_.used_bytes() + bytes);
   if (reserved() + growth > peak + AllowedSlack(peak)) return false;
-  return TakeFromDriver(growth).ok();
+  return TakeFromDriver(growth, tag).ok();
 }
 
-absl::Status Space::Grow(Bytes bytes) { return TakeFromDriver(bytes).status(); }
+absl::Status Space::Grow(Bytes bytes) { return TakeFromDriver(bytes, kCleanTag).status(); }
 
-// Backs vacant places first, lowest first, then appends. All or nothing (P4).
-absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes) {
+// Backs vacant places first, lowest first, then appends; all for `tag`, whose free memory it may
+// join. All or nothing (P4).
+absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag) {
   if (bytes > limit() - home_->backed_bytes()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
@@ -202,11 +203,11 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes) {
   while (status.ok() && missing > 0) {
     const BlockId vacant = heap_.FirstVacant();
     if (vacant == kNoBlock) {
-      status = TakeFromDriverAt(heap_.end(), missing, &growth);
+      status = TakeFromDriverAt(heap_.end(), missing, tag, &growth);
       missing = 0;
     } else {
       const Bytes part = std::min(missing, heap_.block(vacant).bytes);
-      status = TakeFromDriverAt(heap_.block(vacant).offset, part, &growth);
+      status = TakeFromDriverAt(heap_.block(vacant).offset, part, tag, &growth);
       missing -= part;
     }
   }
@@ -218,7 +219,7 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes) {
   return growth;
 }
 
-absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth) {
+absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth) {
   const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
   Bytes in_large = 0;
   if (UseLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes)) {
@@ -228,9 +229,9 @@ absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth) 
     if (part == 0) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(home_->Back(offset, part, chunk_bytes));
     if (offset == heap_.end()) {
-      heap_.Append(part);
+      heap_.Append(part, tag);
     } else {
-      heap_.Refill({offset, offset + part});
+      heap_.Refill({offset, offset + part}, tag);
     }
     growth->push_back({offset, offset + part});
     offset += part;
@@ -257,7 +258,7 @@ absl::Status Space::Trim(Bytes keep, Bytes* released) {
   *released = 0;
   const Bytes before = reserved();
   THIMBLE_RETURN_IF_ERROR(WaitForStreams());
-  heap_.DrainSmall();
+  heap_.DrainSmall(kCleanTag);
   aliases_->RetryHalfDropped();
   home_->DestroySpares();
   if (reserved() > keep) stitcher_.DropIdle();

@@ -115,8 +115,8 @@ class Space {
   Bytes ContiguousShortfall(Bytes bytes, StreamTag tag) const;
   Address Hand(Placed placed, const Request& request);
 
-  absl::StatusOr<Growth> TakeFromDriver(Bytes bytes);
-  absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, Growth* growth);
+  absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag);
+  absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);
   void UndoGrowth(const Growth& growth);
   absl::Status NotABlock(Address address) const;
 

@@ -108,16 +108,17 @@ inline void Heap::RemoveFree(BlockId id) {
   if (block.pool == Pool::kSmall) empty_slab_bytes_ -= WholeSlabs(block).bytes();
 }
 
-// Merges `id`, which is in no bin, with free neighbours of the same pool and tag. With `join_clean`
-// also where one side is clean: the union then waits for the other side's stream, which is safe.
-// Returns the merged block, still in no bin.
-inline BlockId Heap::MergeFree(BlockId id, bool join_clean) {
+// Merges `id`, which is in no bin, with free neighbours of the same pool and tag, also where one
+// side is clean and the other has the tag `join`: the union then waits for that stream, which is
+// safe. Returns the merged block, still in no bin.
+inline BlockId Heap::MergeFree(BlockId id, StreamTag join) {
   const auto can_merge = [&](BlockId other) {
     if (other == kNoBlock) return false;
     const Block& a = blocks_[id];
     const Block& b = blocks_[other];
     return b.state == BlockState::kFree && b.pool == a.pool &&
-           (b.tag == a.tag || (join_clean && (a.tag == kCleanTag || b.tag == kCleanTag)));
+           (b.tag == a.tag || (a.tag == kCleanTag && b.tag == join) ||
+            (a.tag == join && b.tag == kCleanTag));
   };
   const auto adopt_tag = [&](BlockId other) {
     Block& a = blocks_[id];
@@ -172,22 +173,22 @@ BlockId Heap::Take(BlockId id, Extent part) {
   return id;
 }
 
-// `id` is in use or new. `merged`, if asked for, is the free block it became part of.
-inline void Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged) {
+// `id` is in use or new. Returns the free block it became part of.
+inline BlockId Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, StreamTag join) {
   KnowTag(tag);
   blocks_[id].tag = tag;
   blocks_[id].epoch = epoch;
   blocks_[id].key = 0;
-  id = MergeFree(id, /*join_clean=*/true);
+  id = MergeFree(id, join);
   InsertFree(id);
-  *merged = id;
+  return id;
 }
 
 void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
   used_bytes_ -= blocks_[id].bytes;
-  MakeFree(id, tag, epoch, &id);
+  id = MakeFree(id, tag, epoch, /*join=*/tag);
   if (blocks_[id].pool == Pool::kSmall && empty_slab_bytes_ > slab_bytes_) {
-    ReturnSlabs(id, /*keep=*/slab_bytes_);
+    ReturnSlabs(id, /*keep=*/slab_bytes_, /*join=*/tag);
   }
 }
 
@@ -205,7 +206,7 @@ void Heap::Clean(StreamTag tag, Epoch passed) {
     blocks_[id].tag = kCleanTag;
     // Only with clean neighbours: joining a tagged one would undo the cleaning. A merge removes
     // only clean blocks from the table, and those are not in `found`, or this one itself.
-    InsertFree(MergeFree(id, /*join_clean=*/false));
+    InsertFree(MergeFree(id, /*join=*/kCleanTag));
   }
 }
 
@@ -213,7 +214,7 @@ void Heap::Clean(StreamTag tag, Epoch passed) {
 
 // Gives whole slabs of free small block `id` back to the large pool, but leaves `keep` bytes of
 // empty slabs in the small pool altogether.
-void Heap::ReturnSlabs(BlockId id, Bytes keep) {
+void Heap::ReturnSlabs(BlockId id, Bytes keep, StreamTag join) {
   Extent slabs = WholeSlabs(blocks_[id]);
   const Bytes elsewhere = empty_slab_bytes_ - slabs.bytes();
   if (elsewhere < keep) slabs.begin += keep - elsewhere;
@@ -221,7 +222,8 @@ void Heap::ReturnSlabs(BlockId id, Bytes keep) {
   id = Take(id, slabs);
   Block& block = blocks_[id];
   block.pool = Pool::kLarge;
-  Release(id, block.tag, block.epoch);
+  used_bytes_ -= block.bytes;
+  MakeFree(id, block.tag, block.epoch, join);
 }
 
 bool Heap::RefillSmall(StreamTag tag) {
@@ -239,12 +241,11 @@ bool Heap::RefillSmall(StreamTag tag) {
   used_bytes_ -= slab_bytes_;
   blocks_[id].pool = Pool::kSmall;
   // Not Release(): that would return the slab at once if an empty one waits for another stream.
-  BlockId merged = kNoBlock;
-  MakeFree(id, blocks_[id].tag, blocks_[id].epoch, &merged);
+  MakeFree(id, blocks_[id].tag, blocks_[id].epoch, /*join=*/tag);
   return true;
 }
 
-void Heap::DrainSmall() {
+void Heap::DrainSmall(StreamTag tag) {
   if (empty_slab_bytes_ == 0) return;
   std::vector<BlockId> found;
   for (const auto& pools : bins_) {
@@ -254,17 +255,16 @@ void Heap::DrainSmall() {
     });
   }
   // Returning the slabs of one block leaves the others where they are: pools do not merge.
-  for (const BlockId id : found) ReturnSlabs(id, /*keep=*/0);
+  for (const BlockId id : found) ReturnSlabs(id, /*keep=*/0, /*join=*/tag);
 }
 
 // --- Space -------------------------------------------------------------------------------------
 
-void Heap::Append(Bytes bytes) {
-  BlockId merged = kNoBlock;
-  MakeFree(AppendBlock(bytes), kCleanTag, 0, &merged);
+void Heap::Append(Bytes bytes, StreamTag tag) {
+  MakeFree(AppendBlock(bytes), kCleanTag, 0, /*join=*/tag);
 }
 
-void Heap::Refill(Extent part) {
+void Heap::Refill(Extent part, StreamTag tag) {
   BlockId id = At(part.begin);
   THIMBLE_CHECK(blocks_[id].state == BlockState::kVacant && part.end <= EndOf(id),
                 "H1: only vacant places can be refilled");
@@ -275,7 +275,7 @@ void Heap::Refill(Extent part) {
     id = right;
   }
   if (part.end < EndOf(id)) InsertVacant(Split(id, part.end));
-  MakeFree(id, kCleanTag, 0, &id);
+  MakeFree(id, kCleanTag, 0, /*join=*/tag);
 }
 
 void Heap::Vacate(Extent part) {

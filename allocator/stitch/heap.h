@@ -36,10 +36,10 @@ class Heap {
 
   // --- Space -----------------------------------------------------------------------------------
 
-  // [end(), end() + bytes) becomes free on every stream.
-  void Append(Bytes bytes);
-  // `part` of a vacant block becomes free on every stream.
-  void Refill(Extent part);
+  // [end(), end() + bytes) becomes free on every stream, or joins what is free on `tag` only.
+  void Append(Bytes bytes, StreamTag tag);
+  // The same for `part` of a vacant block.
+  void Refill(Extent part, StreamTag tag);
   // `part` of one clean free block of the large pool becomes vacant.
   void Vacate(Extent part);
   // The lowest vacant block, or kNoBlock.
@@ -65,8 +65,8 @@ class Heap {
 
   // Moves one slab from the large to the small pool; false if no free block holds a whole one.
   bool RefillSmall(StreamTag tag);
-  // Moves every empty slab back.
-  void DrainSmall();
+  // Moves every empty slab back; clean ones may join what is free on `tag` only.
+  void DrainSmall(StreamTag tag);
 
   // --- Looking ---------------------------------------------------------------------------------
 
@@ -118,15 +118,15 @@ class Heap {
   BlockId AppendBlock(Bytes bytes);
   BlockId Split(BlockId id, Bytes at);
   void Absorb(BlockId left, BlockId right);
-  BlockId MergeFree(BlockId id, bool join_clean);
+  BlockId MergeFree(BlockId id, StreamTag join);
   void InsertFree(BlockId id);
   void RemoveFree(BlockId id);
-  void MakeFree(BlockId id, StreamTag tag, Epoch epoch, BlockId* merged);
+  BlockId MakeFree(BlockId id, StreamTag tag, Epoch epoch, StreamTag join);
   void InsertVacant(BlockId id);
   void RemoveVacant(BlockId id);
 
   Extent WholeSlabs(const Block& block) const;
-  void ReturnSlabs(BlockId id, Bytes keep);
+  void ReturnSlabs(BlockId id, Bytes keep, StreamTag join);
 
   void CheckBins() const;
 

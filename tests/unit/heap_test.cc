@@ -39,15 +39,15 @@ class HeapTest : public testing::Test {
 };
 
 TEST_F(HeapTest, AppendedMemoryIsOneFreeBlock) {
-  heap_.Append(kSlab);
-  heap_.Append(3 * kSlab);
+  heap_.Append(kSlab, kCleanTag);
+  heap_.Append(3 * kSlab, kCleanTag);
   EXPECT_EQ(heap_.end(), 4 * kSlab);
   EXPECT_EQ(Blocks(), 1);
   EXPECT_EQ(heap_.LargestFree(), 4 * kSlab);
 }
 
 TEST_F(HeapTest, TakingSplitsExactlyOnBothSides) {
-  heap_.Append(kSlab);
+  heap_.Append(kSlab, kCleanTag);
   const BlockId used = heap_.Take(heap_.first(), {kUnit, 3 * kUnit});
   EXPECT_EQ(heap_.block(used).offset, kUnit);
   EXPECT_EQ(heap_.block(used).bytes, 2 * kUnit);
@@ -57,7 +57,7 @@ TEST_F(HeapTest, TakingSplitsExactlyOnBothSides) {
 }
 
 TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
-  heap_.Append(kSlab);
+  heap_.Append(kSlab, kCleanTag);
   const BlockId a = Take(kUnit);
   const BlockId b = Take(kUnit);
   const BlockId c = Take(kUnit);
@@ -69,7 +69,7 @@ TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
 }
 
 TEST_F(HeapTest, WhatAStreamFreedIsItsOwnUntilCleaned) {
-  heap_.Append(kSlab);
+  heap_.Append(kSlab, kCleanTag);
   heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/5);
   EXPECT_TRUE(Fits(kSlab, kOne));
   EXPECT_FALSE(Fits(kUnit, kTwo));
@@ -82,7 +82,7 @@ TEST_F(HeapTest, WhatAStreamFreedIsItsOwnUntilCleaned) {
 }
 
 TEST_F(HeapTest, BlocksOfTwoStreamsStayApart) {
-  heap_.Append(2 * kSlab);
+  heap_.Append(2 * kSlab, kCleanTag);
   const BlockId a = Take(kSlab);
   const BlockId b = Take(kSlab);
   heap_.Release(a, kOne, 1);
@@ -94,7 +94,7 @@ TEST_F(HeapTest, BlocksOfTwoStreamsStayApart) {
 }
 
 TEST_F(HeapTest, AMergedBlockWaitsForItsLastFree) {
-  heap_.Append(2 * kSlab);
+  heap_.Append(2 * kSlab, kCleanTag);
   const BlockId a = Take(kSlab);
   const BlockId b = Take(kSlab);
   heap_.Release(a, kOne, 3);
@@ -106,7 +106,7 @@ TEST_F(HeapTest, AMergedBlockWaitsForItsLastFree) {
 // Found by the model test: the clean block in the middle takes the tag, and then has a neighbour
 // with the same tag on its other side.
 TEST_F(HeapTest, MergingGoesOnAfterACleanBlockTookTheTag) {
-  heap_.Append(3 * kSlab);
+  heap_.Append(3 * kSlab, kCleanTag);
   const BlockId a = Take(kSlab);
   const BlockId b = Take(kSlab);
   const BlockId c = Take(kSlab);
@@ -118,21 +118,40 @@ TEST_F(HeapTest, MergingGoesOnAfterACleanBlockTookTheTag) {
   EXPECT_EQ(Blocks(), 1);
 }
 
+TEST_F(HeapTest, NewMemoryJoinsOnlyWhatItsStreamFreed) {
+  heap_.Append(kSlab, kCleanTag);
+  heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/1);
+  heap_.Append(kSlab, kTwo);
+  EXPECT_TRUE(Fits(kSlab, kTwo)) << "new memory went to a stream that did not ask for it";
+  heap_.Release(Take(kSlab, kTwo), kTwo, /*epoch=*/1);
+  heap_.Append(kSlab, kTwo);
+  EXPECT_TRUE(Fits(2 * kSlab, kTwo));
+}
+
+TEST_F(HeapTest, ASlabIsForTheStreamThatAskedForIt) {
+  heap_.Append(3 * kSlab, kCleanTag);
+  ASSERT_TRUE(heap_.RefillSmall(kOne));
+  const BlockId small = Take(kUnit, kOne, Pool::kSmall);
+  heap_.Release(small, kOne, /*epoch=*/1);
+  ASSERT_TRUE(heap_.RefillSmall(kTwo));
+  EXPECT_NE(heap_.FindFit(Pool::kSmall, kTwo, kUnit), kNoBlock);
+}
+
 TEST_F(HeapTest, SmallBlocksComeFromSlabsOfTheirOwn) {
-  heap_.Append(4 * kSlab);
+  heap_.Append(4 * kSlab, kCleanTag);
   ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
   const BlockId small = Take(kUnit, kCleanTag, Pool::kSmall);
   EXPECT_EQ(heap_.LargestFree(), 3 * kSlab);
   heap_.Release(small, kCleanTag, 0);
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab) << "one empty slab is kept";
-  heap_.DrainSmall();
+  heap_.DrainSmall(kCleanTag);
   EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 4 * kSlab);
   EXPECT_EQ(Blocks(), 1);
 }
 
 TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
-  heap_.Append(4 * kSlab);
+  heap_.Append(4 * kSlab, kCleanTag);
   std::vector<BlockId> blocks;
   for (int slab = 0; slab < 3; ++slab) {
     ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
@@ -143,36 +162,36 @@ TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
 }
 
 TEST_F(HeapTest, WithoutAWholeSlabThereIsNoRefill) {
-  heap_.Append(2 * kSlab);
+  heap_.Append(2 * kSlab, kCleanTag);
   heap_.Take(heap_.first(), {kSlab / 2, kSlab + kSlab / 2});
   EXPECT_FALSE(heap_.RefillSmall(kCleanTag));
 }
 
 TEST_F(HeapTest, VacantPlacesAreNoMemoryUntilRefilled) {
-  heap_.Append(4 * kSlab);
+  heap_.Append(4 * kSlab, kCleanTag);
   heap_.Vacate({kSlab, 2 * kSlab});
   heap_.Vacate({2 * kSlab, 3 * kSlab});
   EXPECT_EQ(heap_.vacant_bytes(), 2 * kSlab);
   EXPECT_EQ(heap_.LargestFree(), kSlab);
   EXPECT_EQ(Blocks(), 3) << "neighbouring vacant places are one";
   EXPECT_EQ(heap_.block(heap_.FirstVacant()).offset, kSlab);
-  heap_.Refill({kSlab, 2 * kSlab});
+  heap_.Refill({kSlab, 2 * kSlab}, kCleanTag);
   EXPECT_EQ(heap_.LargestFree(), 2 * kSlab);
-  heap_.Refill({2 * kSlab, 3 * kSlab});
+  heap_.Refill({2 * kSlab, 3 * kSlab}, kCleanTag);
   EXPECT_EQ(heap_.FirstVacant(), kNoBlock);
   EXPECT_EQ(Blocks(), 1);
 }
 
 TEST_F(HeapTest, TheMiddleOfAVacantPlaceCanBeRefilled) {
-  heap_.Append(3 * kSlab);
+  heap_.Append(3 * kSlab, kCleanTag);
   heap_.Vacate({0, 3 * kSlab});
-  heap_.Refill({kSlab, 2 * kSlab});
+  heap_.Refill({kSlab, 2 * kSlab}, kCleanTag);
   EXPECT_EQ(Blocks(), 3);
   EXPECT_EQ(heap_.vacant_bytes(), 2 * kSlab);
 }
 
 TEST_F(HeapTest, EveryByteBelongsToTheBlockThatCoversIt) {
-  heap_.Append(4 * kSlab);
+  heap_.Append(4 * kSlab, kCleanTag);
   workloads::Random random(2);
   std::vector<BlockId> used;
   for (int round = 0; round < 3000; ++round) {
