@@ -32,7 +32,11 @@ OomReport ExplainOom(Space& space, const Request& request) {
   report.reserved = space.reserved();
   report.limit = space.limit();
   report.largest_free = space.heap().LargestFree();
-  report.largest_stitchable = std::max(report.largest_free, space.LargestStitch(request.stream));
+  report.stitch = space.stitch();
+  report.largest_stitchable = report.largest_free;
+  if (report.stitch) {
+    report.largest_stitchable = std::max(report.largest_free, space.LargestStitch(request.stream));
+  }
   report.missing = request.bytes - std::min(request.bytes, report.largest_stitchable);
   if (const auto info = space.driver().GetMemoryInfo(); info.ok()) {
     report.device_free = info->free_bytes;

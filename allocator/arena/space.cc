@@ -57,7 +57,7 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
 std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
   if (!heap_.RefillSmall(tag)) {
-    if (!TakeFromDriver(options_.chunk_bytes, tag).ok()) return std::nullopt;
+    if (!TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok()) return std::nullopt;
     heap_.RefillSmall(tag);
   }
   return BestFit(Pool::kSmall, request, tag);
@@ -115,7 +115,9 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
     }
     shortfall = outcome.shortfall;
   }
-  THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag));
+  // Scattered holes are of no use to a block that must be in one piece.
+  const bool at_end = !options_.stitch && shortfall <= home_->capacity() - heap_.end();
+  THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag, at_end));
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   absl::Status status = absl::ResourceExhaustedError("free memory is not contiguous");
   if (options_.stitch) {
@@ -184,14 +186,16 @@ bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
   const Bytes growth = ContiguousShortfall(bytes, tag);
   const Bytes peak = std::max(peak_used_, heap_.used_bytes() + bytes);
   if (reserved() + growth > peak + AllowedSlack(peak)) return false;
-  return TakeFromDriver(growth, tag).ok();
+  return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
 }
 
-absl::Status Space::Grow(Bytes bytes) { return TakeFromDriver(bytes, kCleanTag).status(); }
+absl::Status Space::Grow(Bytes bytes) {
+  return TakeFromDriver(bytes, kCleanTag, /*at_end=*/false).status();
+}
 
-// Backs vacant places first, lowest first, then appends; all for `tag`, whose free memory it may
-// join. All or nothing (P4).
-absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag) {
+// Backs vacant places first, lowest first, then appends; only the latter if `at_end`. All is for
+// `tag`, whose free memory it may join. All or nothing (P4).
+absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end) {
   if (bytes > limit() - home_->backed_bytes()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
@@ -201,7 +205,7 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag) 
   absl::Status status;
   Bytes missing = bytes;
   while (status.ok() && missing > 0) {
-    const BlockId vacant = heap_.FirstVacant();
+    const BlockId vacant = at_end ? kNoBlock : heap_.FirstVacant();
     if (vacant == kNoBlock) {
       status = TakeFromDriverAt(heap_.end(), missing, tag, &growth);
       missing = 0;

@@ -91,6 +91,7 @@ class Space {
   Bytes LargestStitch(StreamId stream);
 
   Bytes limit() const { return options_.limit; }
+  bool stitch() const { return options_.stitch; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
   Bytes peak_used() const { return peak_used_; }
   Bytes peak_reserved() const { return peak_reserved_; }
@@ -115,7 +116,7 @@ class Space {
   Bytes ContiguousShortfall(Bytes bytes, StreamTag tag) const;
   Address Hand(Placed placed, const Request& request);
 
-  absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag);
+  absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end);
   absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);
   void UndoGrowth(const Growth& growth);
   absl::Status NotABlock(Address address) const;

@@ -8,14 +8,15 @@
 namespace thimble {
 namespace {
 
-const char* Remedy(OomKind kind) {
-  switch (kind) {
+const char* Remedy(const OomReport& report) {
+  switch (report.kind) {
     case OomKind::kNone:
       return "";
     case OomKind::kTrue:
       return "The device has no more: use a smaller batch or a smaller model.";
     case OomKind::kFragmentation:
-      return "Enough is free, but in pieces smaller than a chunk.";
+      return report.stitch ? "Enough is free, but in pieces smaller than a chunk."
+                           : "Enough is free, but not in one piece, and stitching is off.";
     case OomKind::kLimit:
       return "Raise the limit: the device has more.";
     case OomKind::kDriver:
@@ -37,11 +38,14 @@ OomKind KindOf(const OomReport& report) {
 std::string FormatOom(const OomReport& report) {
   std::string text = absl::StrCat("out of memory: ", FormatBytes(report.requested), " requested; ",
                                   FormatBytes(report.in_use), " in use, ", FormatBytes(report.free),
-                                  " free (largest block ", FormatBytes(report.largest_free), ", ",
-                                  FormatBytes(report.largest_stitchable), " with stitching), ",
-                                  FormatBytes(report.reserved), " reserved of a limit of ",
-                                  FormatBytes(report.limit), ". ", FormatBytes(report.missing),
-                                  " more would do. ", Remedy(report.kind));
+                                  " free (largest block ", FormatBytes(report.largest_free));
+  if (report.stitch) {
+    absl::StrAppend(&text, ", ", FormatBytes(report.largest_stitchable), " with stitching");
+  }
+  absl::StrAppend(&text, "), ", FormatBytes(report.reserved), " reserved of a limit of ",
+                  FormatBytes(report.limit), ". ");
+  if (report.missing > 0) absl::StrAppend(&text, FormatBytes(report.missing), " more would do. ");
+  absl::StrAppend(&text, Remedy(report));
   if (!report.holders.empty() && report.holders.front().key != 0) {
     absl::StrAppend(&text, " Largest holders:");
     for (const OomReport::Holder& holder : report.holders) {

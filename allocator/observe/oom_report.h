@@ -25,6 +25,7 @@ struct OomReport {
   };
 
   OomKind kind = OomKind::kNone;
+  bool stitch = true;  // whether the arena may put blocks together
   Bytes requested = 0;
   Bytes missing = 0;  // so many bytes more would have made it fit
   Bytes in_use = 0;
@@ -32,7 +33,7 @@ struct OomReport {
   Bytes reserved = 0;
   Bytes limit = 0;
   Bytes largest_free = 0;        // without stitching
-  Bytes largest_stitchable = 0;  // with stitching
+  Bytes largest_stitchable = 0;  // with stitching, if that is on
   Bytes device_free = 0;         // as the driver tells; 0 if it does not
   std::vector<Holder> holders;   // who holds most, largest first
 };

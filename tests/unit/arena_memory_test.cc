@@ -118,6 +118,18 @@ TEST_F(ArenaMemory, HolesAreRefilledBeforeNewPlacesAreUsed) {
   EXPECT_EQ(stats().reserved, 16 * kChunk);
 }
 
+// Holes here and there are of no use to a block that must be in one piece.
+TEST_F(ArenaMemory, WithoutStitchingHolesDoNotStandInTheWay) {
+  ArenaOptions options;
+  options.stitch = false;
+  Make(64 * kChunk, options);
+  FreeEverySecond(Fill(16, kChunk));
+  Trim(0);
+  const Address address = Allocate(4 * kChunk);
+  ByteAt(address + 4 * kChunk - 1) = 1;
+  EXPECT_EQ(stats().reserved, 12 * kChunk);
+}
+
 TEST_F(ArenaMemory, AStitchedBlockSurvivesATrim) {
   Make(32 * kChunk);
   FreeEverySecond(Fill(16, kChunk));

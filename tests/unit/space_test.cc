@@ -1,0 +1,159 @@
+// Space: which way a request takes, what it costs, and that a refused one changes nothing.
+#include "allocator/arena/space.h"
+
+#include "allocator/arena/growth.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/device.h"
+
+namespace thimble {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Bytes kSlot = 16 * kKiB;
+
+class SpaceTest : public testing::Test {
+ protected:
+  void Make(Bytes slots, bool stitch = true) {
+    space_ = Space::Create(device_.driver(), {slots * kSlot, kSlot, stitch}).value();
+  }
+  void TearDown() override { space_->CheckInvariants(); }
+
+  absl::StatusOr<Address> Try(Bytes bytes, Bytes alignment = kUnit) {
+    Request request;
+    request.bytes = bytes;
+    request.alignment = alignment;
+    return space_->Allocate(request);
+  }
+  Address Allocate(Bytes bytes) {
+    const auto address = Try(bytes);
+    EXPECT_TRUE(address.ok()) << address.status();
+    return address.value_or(0);
+  }
+  std::vector<Address> Fill(int count, Bytes bytes) {
+    std::vector<Address> blocks;
+    for (int i = 0; i < count; ++i) blocks.push_back(Allocate(bytes));
+    return blocks;
+  }
+  void Free(Address address) { EXPECT_TRUE(space_->Free(address, StreamId{}).ok()); }
+  void Checker(int slots) {
+    const std::vector<Address> blocks = Fill(slots, kSlot);
+    for (std::size_t i = 0; i < blocks.size(); i += 2) Free(blocks[i]);
+  }
+
+  Device device_;
+  std::unique_ptr<Space> space_;
+};
+
+TEST_F(SpaceTest, BestFitCostsNoDriverCall) {
+  Make(64);
+  Free(Fill(2, kSlot)[0]);
+  const std::uint64_t calls = device_.calls();
+  Allocate(kSlot / 2);
+  Allocate(kSlot / 2);
+  EXPECT_EQ(device_.calls(), calls);
+}
+
+TEST_F(SpaceTest, SmallBlocksShareOneSlot) {
+  Make(64);
+  for (Bytes i = 0; i < kSlot / kUnit; ++i) Allocate(kUnit);
+  EXPECT_EQ(space_->reserved(), kSlot);
+  EXPECT_TRUE(space_->IsSmall(kUnit));
+  EXPECT_FALSE(space_->IsSmall(kSlot));
+}
+
+TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {
+  Make(64);
+  Checker(16);
+  Allocate(12 * kSlot);
+  EXPECT_EQ(space_->reserved(), 20 * kSlot) << "8 slots were free, 4 more were needed";
+  EXPECT_EQ(space_->stitches(), 1u);
+}
+
+TEST_F(SpaceTest, MuchGrowthComesInLargeChunks) {
+  Make(128);
+  Allocate(40 * kSlot);
+  EXPECT_EQ(device_.calls(DriverCall::kCreate), 5u);
+  const HomeSpace& home = space_->home();
+  EXPECT_EQ(home.chunk(home.ChunkAt(0)).bytes, kLargeChunkSlots * kSlot);
+}
+
+TEST_F(SpaceTest, ARequestBeyondTheLimitLeavesNoTrace) {
+  Make(16);
+  Checker(16);
+  const std::uint64_t created = device_.calls(DriverCall::kCreate);
+  EXPECT_EQ(Try(9 * kSlot).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(space_->reserved(), 16 * kSlot);
+  EXPECT_EQ(space_->heap().used_bytes(), 8 * kSlot);
+  EXPECT_EQ(device_.calls(DriverCall::kCreate), created);
+  Allocate(8 * kSlot);
+}
+
+TEST_F(SpaceTest, GrowthThatDidNotHelpIsGivenBack) {
+  Make(32);
+  Checker(8);
+  // The stitch over old and new chunks fails, after the new ones were taken.
+  FaultPlan plan;
+  plan.first = 1;  // the first is for the new chunks at home
+  plan.among = {DriverCall::kSetAccess};
+  device_.driver()->Arm(plan);
+  EXPECT_FALSE(Try(6 * kSlot).ok());
+  device_.driver()->Disarm();
+  EXPECT_EQ(space_->reserved(), 8 * kSlot);
+  EXPECT_EQ(device_.used(), 8 * kSlot);
+  Allocate(6 * kSlot);
+}
+
+TEST_F(SpaceTest, WhatIsNoBlockIsExplained) {
+  Make(16);
+  const Address block = Allocate(2 * kSlot);
+  const auto error_of = [&](Address address) {
+    const absl::Status status = space_->Free(address, StreamId{});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return MessageOf(status);
+  };
+  EXPECT_THAT(error_of(block + kUnit), HasSubstr("points 256 bytes into a block"));
+  EXPECT_THAT(error_of(1), HasSubstr("not memory of this arena"));
+  Free(block);
+  EXPECT_THAT(error_of(block), HasSubstr("free already"));
+}
+
+TEST_F(SpaceTest, TrimStopsBetweenTwoChunksWhenTheDriverRefuses) {
+  Make(16);
+  for (const Address address : Fill(8, kSlot)) Free(address);
+  FaultPlan plan;
+  plan.first = 3;
+  plan.among = {DriverCall::kUnmap};
+  device_.driver()->Arm(plan);
+  Bytes released = 0;
+  EXPECT_FALSE(space_->Trim(0, &released).ok());
+  device_.driver()->Disarm();
+  EXPECT_EQ(released, 3 * kSlot);
+  EXPECT_EQ(space_->reserved(), 5 * kSlot);
+  space_->CheckInvariants();
+}
+
+TEST_F(SpaceTest, TrimBeginsAtTheEnd) {
+  Make(16);
+  for (const Address address : Fill(8, kSlot)) Free(address);
+  Bytes released = 0;
+  ASSERT_TRUE(space_->Trim(5 * kSlot, &released).ok());
+  EXPECT_NE(space_->home().ChunkAt(4 * kSlot), kNoChunk);
+  EXPECT_EQ(space_->home().ChunkAt(5 * kSlot), kNoChunk);
+}
+
+TEST_F(SpaceTest, StatisticsOfAStitchedBlock) {
+  Make(16);
+  Checker(16);
+  const Address address = Allocate(4 * kSlot);
+  const Block* const block = space_->Find(address);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(space_->BytesOf(*block), 4 * kSlot);
+  EXPECT_EQ(space_->SeamsOf(*block), 3u);
+  EXPECT_FALSE(space_->IsHome(address));
+  EXPECT_EQ(space_->Find(address + kUnit), nullptr);
+}
+
+}  // namespace
+}  // namespace thimble
