@@ -23,13 +23,14 @@ void Watch::Expect(bool truth, const char* what) {
 
 void Watch::Run() {
   while (!stop_) {
-    ++samples_;
+    const std::uint64_t sample = samples_ + 1;
     CheckStats(arena_->GetStats());
-    if (samples_ % 4 == 0) CheckSnapshot();
-    if (samples_ % 32 == 0) CheckTrim(samples_ % 64 == 0 ? 0 : 4 * kMiB);
-    if (samples_ % 64 == 0) CheckLog();
-    if (samples_ % 16 == 0) arena_->ResetPeaks();
+    if (sample % 4 == 0) CheckSnapshot();
+    if (sample % 8 == 0) CheckTrim(sample % 16 == 0 ? 0 : 4 * kMiB);
+    if (sample % 16 == 0) CheckLog();
+    if (sample % 16 == 0) arena_->ResetPeaks();
     arena_->MarkStep();
+    samples_ = sample;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }

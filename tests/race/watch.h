@@ -19,9 +19,9 @@ class Watch {
 
   void Stop();
 
-  // After Stop().
   std::uint64_t samples() const { return samples_; }
-  const std::string& untrue() const { return untrue_; }  // the first wrong answer; "" if none was
+  // After Stop(): the first wrong answer; "" if there was none.
+  const std::string& untrue() const { return untrue_; }
 
  private:
   void Run();
@@ -33,7 +33,7 @@ class Watch {
 
   Arena* const arena_;
   const std::string log_;
-  std::uint64_t samples_ = 0;
+  std::atomic<std::uint64_t> samples_{0};
   std::string untrue_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
