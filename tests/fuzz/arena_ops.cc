@@ -219,7 +219,7 @@ class ArenaOps {
     FUZZ_EXPECT(stats.live_blocks == held_.size());
     FUZZ_EXPECT(stats.in_use >= bytes && stats.in_use <= stats.reserved);
     const Bytes taken = host_->properties().total_bytes - host_->GetMemoryInfo()->free_bytes;
-    FUZZ_EXPECT(faulty_ || stats.reserved <= taken);
+    FUZZ_EXPECT(stats.reserved == taken && stats.reserved <= stats.limit);
   }
 
   Input& input_;
