@@ -58,7 +58,7 @@ class LongRun : public testing::TestWithParam<std::uint64_t> {
 INSTANTIATE_TEST_SUITE_P(Seeds, LongRun, testing::Range<std::uint64_t>(0, 8));
 
 TEST_P(LongRun, OneCallInAHundredFailsAndNothingIsLost) {
-  constexpr int kOperations = 40'000;
+  constexpr int kOperations = 25'000;
   ASSERT_TRUE(scene_.Open().ok());
   scene_.faults().FailCall(0);
   for (int operation = 0; operation < kOperations; ++operation) {

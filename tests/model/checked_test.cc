@@ -10,7 +10,7 @@ class CheckedOperations : public testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, CheckedOperations, testing::Range<std::uint64_t>(16, 32));
 
 TEST_P(CheckedOperations, EveryInvariantHoldsAfterEveryOperation) {
-  constexpr std::uint64_t kOperations = 10'000;
+  constexpr std::uint64_t kOperations = 6'000;
   Pace pace;
   pace.stats = pace.invariants = 1;
   pace.physical = 16;
@@ -21,7 +21,7 @@ TEST_P(CheckedOperations, EveryInvariantHoldsAfterEveryOperation) {
 }
 
 TEST_P(CheckedOperations, TheSameSeedGivesTheSameAddresses) {
-  constexpr std::uint64_t kOperations = 10'000;
+  constexpr std::uint64_t kOperations = 6'000;
   const Plan plan = MakePlan(GetParam());
   const auto digest = [&] {
     RandomWalk walk(plan, Pace{});
