@@ -99,9 +99,11 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
   if (request.bytes > space_->limit()) return OutOfMemory(request);
   absl::StatusOr<Address> address = space_->Allocate(request);
-  if (!address.ok()) address = ClimbLadder(request);
-  if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
-  if (!address.ok()) return address;
+  if (!address.ok()) {
+    address = ClimbLadder(request);
+    if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
+    if (!address.ok()) return address;
+  }
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (request.bytes <= kMagazineLargest && request.alignment == kUnit && space_->IsHome(*address)) {

@@ -105,10 +105,9 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
 // once more. Growth that did not help is given back (P4).
 absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag) {
   const Bytes bytes = PaddedBytes(request);
-  const Ends ends = IsNearLimit(reserved(), limit(), bytes) ? Ends::kFirst : Ends::kWhenNeeded;
   Bytes shortfall = ContiguousShortfall(bytes, tag);
   if (options_.stitch) {
-    THIMBLE_ASSIGN_OR_RETURN(const Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, ends));
+    THIMBLE_ASSIGN_OR_RETURN(const Stitcher::Outcome outcome, stitcher_.Build(bytes, tag));
     if (outcome.placed.block != kNoBlock) {
       ++stitches_;
       return Hand(outcome.placed, request);
@@ -121,7 +120,7 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   absl::Status status = absl::ResourceExhaustedError("free memory is not contiguous");
   if (options_.stitch) {
-    const absl::StatusOr<Stitcher::Outcome> outcome = stitcher_.Build(bytes, tag, ends);
+    const absl::StatusOr<Stitcher::Outcome> outcome = stitcher_.Build(bytes, tag);
     if (outcome.ok() && outcome->placed.block != kNoBlock) {
       ++stitches_;
       return Hand(outcome->placed, request);
@@ -185,7 +184,7 @@ bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
   if (heap_.FirstVacant() != kNoBlock) return false;  // holes are refilled first
   const Bytes growth = ContiguousShortfall(bytes, tag);
   const Bytes peak = std::max(peak_used_, heap_.used_bytes() + bytes);
-  if (reserved() + growth > peak + AllowedSlack(peak)) return false;
+  if (reserved() + growth > peak + AllowedSlack(peak, stitches_ - stitch_hits_)) return false;
   return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
 }
 
@@ -225,10 +224,7 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, 
 
 absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth) {
   const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
-  Bytes in_large = 0;
-  if (UseLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes)) {
-    in_large = AlignDown(bytes, large);
-  }
+  const Bytes in_large = InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
   const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
     if (part == 0) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(home_->Back(offset, part, chunk_bytes));

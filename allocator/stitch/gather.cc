@@ -133,19 +133,11 @@ Picked PickWholeChunks(const HomeSpace& home, const Parts& parts, Bytes bytes) {
 }
 
 // Decides what completes `picked`. Nothing if no combination does.
-std::optional<EndPair> CompleteWith(const Parts& parts, Ends ends, Picked* picked) {
+std::optional<EndPair> CompleteWith(const Parts& parts, Picked* picked) {
   if (picked->missing == 0) return EndPair{};
-  const auto break_spare = [&]() -> std::optional<EndPair> {
-    if (!picked->spare) return std::nullopt;
+  if (auto ends = AnyEnds(parts, picked->missing)) return ends;
+  if (picked->spare) {
     return EndPair{std::nullopt, FirstBytes(*picked->spare, picked->missing)};
-  };
-  if (ends == Ends::kFirst) {
-    if (auto one = OneEnd(parts, picked->missing)) return one;
-    if (auto spare = break_spare()) return spare;
-    if (auto two = TwoEnds(parts, picked->missing)) return two;
-  } else {
-    if (auto spare = break_spare()) return spare;
-    if (auto any = AnyEnds(parts, picked->missing)) return any;
   }
   // One whole chunk fewer and longer ends: the last combination that can still work.
   if (picked->chunks.empty()) return std::nullopt;
@@ -164,10 +156,10 @@ void AppendMerged(std::vector<Extent>* extents, Extent extent) {
 
 }  // namespace
 
-Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes, Ends ends) {
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes) {
   const Parts parts = SortParts(home, pieces);
   Picked picked = PickWholeChunks(home, parts, bytes);
-  const std::optional<EndPair> pair = CompleteWith(parts, ends, &picked);
+  const std::optional<EndPair> pair = CompleteWith(parts, &picked);
   Recipe recipe;
   if (!pair) {
     // New chunks replace what is missing; what is less than a slot may still come from the ends.

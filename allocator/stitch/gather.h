@@ -25,12 +25,10 @@ struct Recipe {
   Bytes shortfall = 0;          // not enough is free: whole chunks of so many bytes would do
 };
 
-// When pieces at the ends are looked for: only if whole chunks do not suffice, or before a whole
-// chunk is broken up. The latter packs tighter and is for memory that is nearly full.
-enum class Ends : bool { kWhenNeeded, kFirst };
-
-// `pieces` are disjoint free extents. `bytes` is positive.
-Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes, Ends ends);
+// `pieces` are disjoint free extents. `bytes` is positive. What whole chunks do not hold comes from
+// the ends of used chunks if possible, from two of them if need be; only then is a whole chunk
+// broken up, since whole chunks are what the next stitch will be short of.
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes);
 
 // The largest block that Gather could build from `pieces`.
 Bytes LargestStitch(const HomeSpace& home, const std::vector<Extent>& pieces);

@@ -149,9 +149,11 @@ inline BlockId Heap::MergeFree(BlockId id, StreamTag join) {
 }
 
 BlockId Heap::FindFit(Pool pool, StreamTag tag, Bytes bytes) const {
-  const BlockId clean = bins(pool, kCleanTag).FindFit(blocks_, bytes);
-  if (tag == kCleanTag || tag >= bins_.size()) return clean;
+  const Bins& clean_bins = bins(pool, kCleanTag);
+  if (tag == kCleanTag || tag >= bins_.size()) return clean_bins.FindFit(blocks_, bytes);
   const BlockId own = bins(pool, tag).FindFit(blocks_, bytes);
+  if (clean_bins.empty()) return own;
+  const BlockId clean = clean_bins.FindFit(blocks_, bytes);
   if (own == kNoBlock) return clean;
   if (clean == kNoBlock || blocks_[own].bytes <= blocks_[clean].bytes) return own;
   return clean;

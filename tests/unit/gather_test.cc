@@ -16,7 +16,7 @@ constexpr Bytes kSlots = 64;
 constexpr Bytes kUnits = kSlots * kSlot / kUnit;
 
 // Slots 16-23 and 40-47 are one large chunk each, all others chunks of one slot.
-class GatherTest : public testing::TestWithParam<Ends> {
+class GatherTest : public testing::Test {
  protected:
   GatherTest() : home_(HomeSpace::Create(device_.driver(), 4 * kSlots * kSlot, kSlot).value()) {
     for (Bytes slot = 0; slot < kSlots;) {
@@ -29,7 +29,7 @@ class GatherTest : public testing::TestWithParam<Ends> {
   // Pieces in quarters of a slot: {4, 8} is slot 1.
   static Extent Quarters(Bytes begin, Bytes end) { return {begin * kSlot / 4, end * kSlot / 4}; }
   Recipe Run(const std::vector<Extent>& pieces, Bytes quarters) {
-    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4, GetParam());
+    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4);
     if (recipe.shortfall == 0) ExpectSound(recipe, pieces, quarters * kSlot / 4);
     return recipe;
   }
@@ -73,18 +73,13 @@ class GatherTest : public testing::TestWithParam<Ends> {
   std::unique_ptr<HomeSpace> home_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Ends, GatherTest, testing::Values(Ends::kWhenNeeded, Ends::kFirst),
-                         [](const auto& info) {
-                           return info.param == Ends::kFirst ? "First" : "WhenNeeded";
-                         });
-
-TEST_P(GatherTest, WholeChunksAreJoined) {
+TEST_F(GatherTest, WholeChunksAreJoined) {
   const Recipe recipe = Run({Quarters(0, 4), Quarters(8, 12), Quarters(20, 28)}, 12);
   EXPECT_EQ(recipe.shortfall, 0u);
   EXPECT_EQ(recipe.head_offset, 0u);
 }
 
-TEST_P(GatherTest, AHeadAndATailCompleteWholeChunks) {
+TEST_F(GatherTest, AHeadAndATailCompleteWholeChunks) {
   // The end of chunk 0, chunk 2, the beginning of chunk 5.
   const Recipe recipe = Run({Quarters(2, 4), Quarters(8, 12), Quarters(20, 23)}, 9);
   EXPECT_EQ(recipe.shortfall, 0u);
@@ -93,25 +88,25 @@ TEST_P(GatherTest, AHeadAndATailCompleteWholeChunks) {
   EXPECT_FALSE(recipe.repeats_chunk);
 }
 
-TEST_P(GatherTest, HeadAndTailMayBeTwoEndsOfTheSameChunk) {
+TEST_F(GatherTest, HeadAndTailMayBeTwoEndsOfTheSameChunk) {
   const Recipe recipe = Run({Quarters(0, 1), Quarters(3, 4)}, 2);
   EXPECT_EQ(recipe.shortfall, 0u);
   EXPECT_TRUE(recipe.repeats_chunk);
   EXPECT_EQ(recipe.runs.size(), 2u);
 }
 
-TEST_P(GatherTest, TheMiddleOfAChunkIsOfNoUse) {
+TEST_F(GatherTest, TheMiddleOfAChunkIsOfNoUse) {
   const Recipe recipe = Run({Quarters(1, 3), Quarters(5, 7)}, 2);
   EXPECT_EQ(recipe.shortfall, kSlot);
 }
 
-TEST_P(GatherTest, ALargeChunkIsUsedWholeOrAtItsEnds) {
+TEST_F(GatherTest, ALargeChunkIsUsedWholeOrAtItsEnds) {
   EXPECT_EQ(Run({Quarters(64, 96), Quarters(0, 4)}, 36).shortfall, 0u);
   EXPECT_EQ(Run({Quarters(68, 92)}, 4).shortfall, kSlot) << "the middle of a large chunk";
   EXPECT_EQ(Run({Quarters(80, 96), Quarters(160, 170)}, 26).shortfall, 0u);
 }
 
-TEST_P(GatherTest, TheShortfallIsWhatIsMissingInWholeChunks) {
+TEST_F(GatherTest, TheShortfallIsWhatIsMissingInWholeChunks) {
   EXPECT_EQ(Run({}, 1).shortfall, kSlot);
   EXPECT_EQ(Run({Quarters(0, 4)}, 12).shortfall, 2 * kSlot);
   EXPECT_EQ(Run({Quarters(0, 4)}, 13).shortfall, 3 * kSlot);
@@ -119,17 +114,16 @@ TEST_P(GatherTest, TheShortfallIsWhatIsMissingInWholeChunks) {
       << "the rest of a quarter comes from the end of chunk 2";
 }
 
-TEST(GatherEnds, FirstSparesWholeChunks) {
-  Device device;
-  const auto home = HomeSpace::Create(device.driver(), 8 * kSlot, kSlot).value();
-  ASSERT_TRUE(home->Back(0, 8 * kSlot, kSlot).ok());
-  const std::vector<Extent> pieces = {{0, 2 * kSlot}, {4 * kSlot, 4 * kSlot + kSlot / 2}};
-  const Bytes bytes = kSlot + kSlot / 4;
-  EXPECT_EQ(Gather(*home, pieces, bytes, Ends::kFirst).runs.back().begin, 4 * kSlot);
-  EXPECT_EQ(Gather(*home, pieces, bytes, Ends::kWhenNeeded).runs.back().end, 2 * kSlot);
+TEST_F(GatherTest, EndsAreUsedBeforeAWholeChunkIsBrokenUp) {
+  // Slots 0 and 1 are whole; 1 1/4 slots are wanted.
+  EXPECT_EQ(Run({Quarters(0, 8), Quarters(16, 18)}, 5).runs.back().begin, 4 * kSlot) << "one end";
+  const Recipe two = Run({Quarters(0, 8), Quarters(15, 16), Quarters(20, 21)}, 6);
+  EXPECT_EQ(two.head_offset, kSlot * 3 / 4) << "two ends";
+  EXPECT_EQ(two.runs.back().begin, 5 * kSlot);
+  EXPECT_EQ(Run({Quarters(0, 8), Quarters(17, 19)}, 5).runs.back().end, 2 * kSlot) << "no end";
 }
 
-TEST_P(GatherTest, RandomPiecesGiveSoundRecipes) {
+TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
   workloads::Random random(17);
   int built = 0;
   int short_of = 0;
@@ -142,7 +136,7 @@ TEST_P(GatherTest, RandomPiecesGiveSoundRecipes) {
       at += units + 1;  // never two neighbours: those would be one piece
     }
     const Bytes bytes = kUnit * random.LogUniform(1, kUnits / 2);
-    const Recipe recipe = Gather(*home_, pieces, bytes, GetParam());
+    const Recipe recipe = Gather(*home_, pieces, bytes);
     const Bytes largest = LargestStitch(*home_, pieces);
     if (recipe.shortfall == 0) {
       ++built;
@@ -154,7 +148,7 @@ TEST_P(GatherTest, RandomPiecesGiveSoundRecipes) {
       ASSERT_EQ(recipe.shortfall % kSlot, 0u);
       ASSERT_TRUE(home_->Back(kSlots * kSlot, recipe.shortfall, kSlot).ok());
       pieces.push_back({kSlots * kSlot, kSlots * kSlot + recipe.shortfall});
-      const Recipe second = Gather(*home_, pieces, bytes, GetParam());
+      const Recipe second = Gather(*home_, pieces, bytes);
       ASSERT_EQ(second.shortfall, 0u) << "round " << round;
       ASSERT_NO_FATAL_FAILURE(ExpectSound(second, pieces, bytes));
       for (Bytes at = kSlots * kSlot; at < pieces.back().end; at += kSlot) {
@@ -163,8 +157,8 @@ TEST_P(GatherTest, RandomPiecesGiveSoundRecipes) {
       pieces.pop_back();
     }
     if (largest > 0) {
-      ASSERT_EQ(Gather(*home_, pieces, largest, GetParam()).shortfall, 0u) << "round " << round;
-      ASSERT_GT(Gather(*home_, pieces, largest + kUnit, GetParam()).shortfall, 0u);
+      ASSERT_EQ(Gather(*home_, pieces, largest).shortfall, 0u) << "round " << round;
+      ASSERT_GT(Gather(*home_, pieces, largest + kUnit).shortfall, 0u);
     }
   }
   EXPECT_GT(built, 500);

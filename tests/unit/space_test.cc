@@ -72,9 +72,9 @@ TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {
 }
 
 TEST_F(SpaceTest, MuchGrowthComesInLargeChunks) {
-  Make(128);
-  Allocate(40 * kSlot);
-  EXPECT_EQ(device_.calls(DriverCall::kCreate), 5u);
+  Make(1024);
+  Allocate(256 * kSlot);
+  EXPECT_EQ(device_.calls(DriverCall::kCreate), 32u);
   const HomeSpace& home = space_->home();
   EXPECT_EQ(home.chunk(home.ChunkAt(0)).bytes, kLargeChunkSlots * kSlot);
 }
