@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -125,10 +126,25 @@ absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {
   absl::StatusOr<Address> address = space_->Allocate(request);
   if (address.ok()) return address;
   space_->DropIdleAliases();
-  if (absl::Status status = space_->WaitForStreams(); !status.ok()) return status;
+  if (absl::Status status = WaitForStreams(); !status.ok()) return status;
   address = space_->Allocate(request);
   if (address.ok() || options_.retry.count() == 0) return address;
   return WaitForFrees(request);
+}
+
+// Without the mutex: a stream may itself be waiting for a host callback that frees a block here.
+absl::Status Arena::WaitForStreams() {
+  THIMBLE_ASSIGN_OR_RETURN(const std::vector<StreamPoint> points, space_->RecordStreams());
+  Driver& driver = space_->driver();
+  absl::Status status;
+  mutex_.Unlock();
+  for (const StreamPoint& point : points) {
+    status = driver.Wait(point.stream, point.sequence);
+    if (!status.ok()) break;
+  }
+  mutex_.Lock();
+  space_->CleanPassed();
+  return status;
 }
 
 absl::StatusOr<Address> Arena::WaitForFrees(const Request& request) {
@@ -216,7 +232,9 @@ absl::StatusOr<BlockInfo> Arena::Query(Address address) {
 
 absl::Status Arena::Trim(Bytes keep, Bytes* released) {
   MutexLock lock(&mutex_);
+  *released = 0;
   EmptyMagazines();
+  THIMBLE_RETURN_IF_ERROR(WaitForStreams());
   return space_->Trim(keep, released);
 }
 

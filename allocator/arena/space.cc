@@ -257,7 +257,6 @@ void Space::UndoGrowth(const Growth& growth) {
 absl::Status Space::Trim(Bytes keep, Bytes* released) {
   *released = 0;
   const Bytes before = reserved();
-  THIMBLE_RETURN_IF_ERROR(WaitForStreams());
   heap_.DrainSmall(kCleanTag);
   aliases_->RetryHalfDropped();
   home_->DestroySpares();
@@ -267,7 +266,7 @@ absl::Status Space::Trim(Bytes keep, Bytes* released) {
   BlockId id = heap_.last();
   while (status.ok() && id != kNoBlock && reserved() > keep) {
     const Block block = heap_.block(id);
-    if (block.state != BlockState::kFree || block.pool != Pool::kLarge) {
+    if (block.state != BlockState::kFree || block.pool != Pool::kLarge || block.tag != kCleanTag) {
       id = block.previous;
       continue;
     }
@@ -308,15 +307,6 @@ void Space::CleanPassed() {
     frontier_.Poll(stream).IgnoreError();  // an error means: not passed
     heap_.Clean(stream, frontier_.passed(stream));
   }
-}
-
-absl::Status Space::WaitForStreams() {
-  for (int tag = 1; tag <= frontier_.last_tag(); ++tag) {
-    const StreamTag stream = static_cast<StreamTag>(tag);
-    THIMBLE_RETURN_IF_ERROR(frontier_.Wait(stream));
-    heap_.Clean(stream, frontier_.passed(stream));
-  }
-  return absl::OkStatus();
 }
 
 // --- Looking -----------------------------------------------------------------------------------

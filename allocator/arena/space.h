@@ -60,14 +60,15 @@ class Space {
   // Takes `bytes`, a multiple of chunk_bytes, from the driver ahead of need.
   absl::Status Grow(Bytes bytes);
 
-  // Gives whole free chunks back until at most `keep` are reserved; waits for streams. Returns the
-  // bytes given back. An error stops it between two chunks.
+  // Gives whole chunks that are free on every stream back until at most `keep` are reserved, and
+  // says how much that was. An error stops it between two chunks.
   absl::Status Trim(Bytes keep, Bytes* released);
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 
-  void CleanPassed();                           // what other streams have passed
-  [[nodiscard]] absl::Status WaitForStreams();  // all of it, waiting
+  void CleanPassed();  // what streams have passed
+  // Points that CleanPassed() needs to be passed to clean all that is free now.
+  absl::StatusOr<std::vector<StreamPoint>> RecordStreams() { return frontier_.RecordAll(); }
   void DropIdleAliases() { stitcher_.DropIdle(); }
 
   // --- Looking ----------------------------------------------------------------------------------

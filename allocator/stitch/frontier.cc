@@ -40,6 +40,15 @@ absl::Status Frontier::CloseEpoch(Stream& stream) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<StreamPoint>> Frontier::RecordAll() {
+  std::vector<StreamPoint> points;
+  for (Stream& stream : streams_) {
+    THIMBLE_RETURN_IF_ERROR(CloseEpoch(stream));
+    if (!stream.pending.empty()) points.push_back({stream.id, stream.pending.back().sequence});
+  }
+  return points;
+}
+
 absl::Status Frontier::Poll(StreamTag tag) {
   Stream& stream = streams_[tag];
   THIMBLE_RETURN_IF_ERROR(CloseEpoch(stream));

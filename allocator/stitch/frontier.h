@@ -21,11 +21,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "allocator/base/ids.h"
 #include "allocator/driver/driver.h"
 #include "allocator/stitch/block.h"
 
 namespace thimble {
+
+// A point on a stream, as the driver knows it.
+struct StreamPoint {
+  StreamId stream{};
+  StreamSeq sequence = 0;
+};
 
 class Frontier {
  public:
@@ -58,6 +65,10 @@ class Frontier {
 
   // The same, but waits until everything freed so far has passed.
   [[nodiscard]] absl::Status Wait(StreamTag tag);
+
+  // Closes all epochs. Who waits for the points that are returned, perhaps without the arena's
+  // mutex, and polls then, has passed everything that was freed before.
+  absl::StatusOr<std::vector<StreamPoint>> RecordAll();
 
   Epoch passed(StreamTag tag) const { return streams_[tag].passed; }
   StreamTag last_tag() const { return static_cast<StreamTag>(streams_.size() - 1); }

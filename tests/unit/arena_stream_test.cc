@@ -138,5 +138,28 @@ TEST(ArenaStreams, NothingIsUnmappedThatAStreamMayStillUse) {
   EXPECT_GT(device.calls(DriverCall::kUnmap), 0u);
 }
 
+// The stream's work ends only when the host has freed a block: a host callback, say.
+TEST(ArenaStreams, WhoWaitsForAStreamStopsNobodyElse) {
+  Device device;
+  ArenaOptions options;
+  options.limit = 16 * kChunk;
+  options.chunk_bytes = kChunk;
+  const auto arena = Arena::Create(options, device.driver()).value();
+  const Address first = arena->Allocate(kChunk, 0, kFirst, 0).value();
+  const Address second = arena->Allocate(kChunk, 0, kSecond, 0).value();
+  device.streams().HoldStream(kFirst);
+  ASSERT_TRUE(arena->Free(first, kFirst).ok());
+
+  std::thread callback([&] {
+    while (device.calls(DriverCall::kWait) == 0) std::this_thread::yield();
+    EXPECT_TRUE(arena->Free(second, kSecond).ok());
+    device.streams().ReleaseStream(kFirst);
+  });
+  Bytes released = 0;
+  EXPECT_TRUE(arena->Trim(0, &released).ok());
+  callback.join();
+  EXPECT_GE(released, kChunk);
+}
+
 }  // namespace
 }  // namespace thimble

@@ -127,6 +127,7 @@ TEST_F(SpaceTest, TrimStopsBetweenTwoChunksWhenTheDriverRefuses) {
   plan.among = {DriverCall::kUnmap};
   device_.driver()->Arm(plan);
   Bytes released = 0;
+  space_->CleanPassed();
   EXPECT_FALSE(space_->Trim(0, &released).ok());
   device_.driver()->Disarm();
   EXPECT_EQ(released, 3 * kSlot);
@@ -138,6 +139,7 @@ TEST_F(SpaceTest, TrimBeginsAtTheEnd) {
   Make(16);
   for (const Address address : Fill(8, kSlot)) Free(address);
   Bytes released = 0;
+  space_->CleanPassed();
   ASSERT_TRUE(space_->Trim(5 * kSlot, &released).ok());
   EXPECT_NE(space_->home().ChunkAt(4 * kSlot), kNoChunk);
   EXPECT_EQ(space_->home().ChunkAt(5 * kSlot), kNoChunk);
