@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include "allocator/arena/growth.h"
+
 namespace thimble {
 namespace {
 
 constexpr Bytes kChunk = Scene::kChunk;
+constexpr Bytes kMuch = 256 * kChunk;
+static_assert(InLargeChunks(kMuch, 0, 2 * kMuch, kChunk) == kMuch, "an operation means them");
 
 ArenaOptions WithLimit(Bytes chunks, bool preallocate = false) {
   ArenaOptions options;
@@ -133,7 +137,7 @@ std::vector<Operation> Allocations() {
        Allocates(3 * kChunk, StreamId{}, kChunk), NewStitch, 4},
       {"AllocateExactGrowth", WithLimit(16), Nothing, Allocates(kChunk + kUnit), GrowthOnly, 5},
       {"AllocateSlackGrowth", WithLimit(16), Full(4), Allocates(4 * kChunk), GrowthOnly, 9},
-      {"AllocateLargeChunks", WithLimit(128), Nothing, Allocates(40 * kChunk), GrowthOnly, 11},
+      {"AllocateLargeChunks", WithLimit(512), Nothing, Allocates(kMuch), GrowthOnly, 65},
       {"AllocateSmallRefill", WithLimit(16), Nothing, Allocates(kUnit), GrowthOnly, 3},
       {"AllocateGrowthAndStitch", WithLimit(32), Checkered(8), Allocates(6 * kChunk),
        GrowthAndStitch, 12},

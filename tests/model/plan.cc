@@ -10,12 +10,14 @@ namespace thimble {
 
 Plan MakePlan(std::uint64_t seed) {
   constexpr std::array<Bytes, 5> kChunks = {4 * kKiB, 8 * kKiB, 16 * kKiB, 64 * kKiB, 32 * kKiB};
-  // The last one is large enough for large chunks; see growth.h.
-  constexpr std::array<Bytes, 3> kLimits = {24, 60, 160};
+  // In chunks. The last one is large enough for large chunks, if preallocated; see growth.h.
+  constexpr std::array<Bytes, 3> kLimits = {24, 60, 600};
   Plan plan;
   plan.seed = seed;
   plan.arena.chunk_bytes = kChunks[seed % kChunks.size()];
-  plan.arena.limit = plan.arena.chunk_bytes * kLimits[seed % kLimits.size()];
+  constexpr Bytes kMost = 10 * kMiB;  // so that contents can be checked quickly
+  const Bytes limit = plan.arena.chunk_bytes * kLimits[seed % kLimits.size()];
+  plan.arena.limit = std::min(limit, kMost);
   plan.arena.preallocate = seed % 4 == 1;
   plan.arena.stitch = seed % 8 != 6;
   plan.arena.magazines = seed % 3 != 2;

@@ -220,7 +220,7 @@ void RandomWalk::CheckRefusal(const absl::Status& status, Bytes padded) {
   }
   ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
   const bool large_chunks =
-      InLargeChunks(plan_.arena.limit / 2, 0, plan_.arena.limit, plan_.arena.chunk_bytes) > 0;
+      InLargeChunks(plan_.arena.limit, 0, plan_.arena.limit, plan_.arena.chunk_bytes) > 0;
   if (!plan_.arena.stitch || large_chunks) return;
   const Snapshot snapshot = arena_->GetSnapshot();
   const Bytes device_free = driver_->GetMemoryInfo()->free_bytes;
