@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/observe/log_trace.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/overlap_oracle.h"
@@ -110,7 +111,7 @@ std::string TraceName(absl::string_view path) {
 absl::StatusOr<std::vector<Workload>> LoadWorkloads(const std::vector<std::string>& files) {
   std::vector<Workload> workloads;
   for (const std::string& file : files) {
-    THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceFile(file));
+    THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceOrLog(file));
     Workload workload = MakeWorkload(TraceName(file), trace);
     if (workload.ops.empty()) {
       return absl::InvalidArgumentError(

@@ -1,0 +1,24 @@
+// From the binary event log to a trace and back: addresses become ids, ids become addresses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "allocator/base/event.h"
+#include "allocator/observe/trace_text.h"
+
+namespace thimble {
+
+// A free of a block that was allocated before the log began is left out. A log in which an address
+// is allocated twice without a free is refused.
+absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events);
+
+// With made-up addresses, one per id, and no times.
+std::vector<Event> EventsFromTrace(const Trace& trace);
+
+// A trace from a file of either kind.
+absl::StatusOr<Trace> ReadTraceOrLog(const std::string& path);
+
+}  // namespace thimble
