@@ -63,7 +63,7 @@ thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream);
 typedef struct thimble_block_info {
   size_t struct_size;
   uint64_t bytes; /* usable from its address: the request, rounded up to 256 */
-  uint64_t key;   /* who asked; 0 for small blocks served from a thread's magazine */
+  uint64_t key;   /* who asked; 0 for blocks of up to 4 KiB: threads pass them on */
   uint64_t seams; /* places where it jumps in physical memory: 0 unless stitched */
 } thimble_block_info;
 
@@ -74,25 +74,25 @@ thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_bl
  *   reserved = in_use + magazines + free_small + free_large + spare                         */
 typedef struct thimble_stats {
   size_t struct_size;
-  uint64_t in_use;           /* held by callers, rounded to 256 B, padding included */
-  uint64_t magazines;        /* small blocks cached by threads */
-  uint64_t free_small;       /* free inside slabs of small blocks */
-  uint64_t free_large;       /* free elsewhere */
-  uint64_t spare;            /* chunks the driver refused to take back: used first */
-  uint64_t reserved;         /* physical memory taken from the driver */
-  uint64_t vacant;           /* home addresses whose memory was trimmed */
-  uint64_t limit;            /* reserved never exceeds it */
-  uint64_t peak_in_use;      /* counts magazines as in use */
+  uint64_t in_use;      /* held by callers, rounded to 256 B, padding included */
+  uint64_t magazines;   /* small blocks cached by threads */
+  uint64_t free_small;  /* free inside slabs of small blocks */
+  uint64_t free_large;  /* free elsewhere */
+  uint64_t spare;       /* chunks the driver refused to take back: used first */
+  uint64_t reserved;    /* physical memory taken from the driver */
+  uint64_t vacant;      /* home addresses whose memory was trimmed */
+  uint64_t limit;       /* reserved - spare never exceeds it */
+  uint64_t peak_in_use; /* counts magazines as in use */
   uint64_t peak_reserved;
-  uint64_t largest_free;     /* largest block that needs no stitching */
-  uint64_t largest_request;  /* largest one served so far */
-  uint64_t alias_active;     /* addresses of stitched blocks in use */
-  uint64_t alias_idle;       /* addresses cached for the next stitch */
-  uint64_t live_blocks;      /* number of blocks held by callers */
-  uint64_t allocations;      /* number of blocks ever handed out */
-  uint64_t stitches;         /* number of blocks that were stitched */
-  uint64_t stitch_hits;      /* of these, how many needed no driver call */
-  uint64_t out_of_memory;    /* number of requests that failed */
+  uint64_t largest_free;    /* largest block that needs no stitching */
+  uint64_t largest_request; /* largest one served so far */
+  uint64_t alias_active;    /* addresses of stitched blocks in use */
+  uint64_t alias_idle;      /* addresses cached for the next stitch */
+  uint64_t live_blocks;     /* number of blocks held by callers */
+  uint64_t allocations;     /* number of blocks ever handed out */
+  uint64_t stitches;        /* number of blocks that were stitched */
+  uint64_t stitch_hits;     /* of these, how many needed no driver call */
+  uint64_t out_of_memory;   /* number of requests that failed */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
@@ -109,22 +109,22 @@ typedef enum thimble_oom_kind {
   THIMBLE_OOM_TRUE = 1,          /* more bytes are asked for than are free anywhere */
   THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not in pieces that can be stitched */
   THIMBLE_OOM_LIMIT = 3,         /* the arena's own limit stops it; the device has more */
-  THIMBLE_OOM_DRIVER = 4         /* the driver gave less than the limit allows: others hold memory */
+  THIMBLE_OOM_DRIVER = 4 /* the driver gave less than the limit allows: others hold memory */
 } thimble_oom_kind;
 
 typedef struct thimble_oom {
   size_t struct_size;
   thimble_oom_kind kind;
   uint64_t requested;
-  uint64_t missing;              /* how many more bytes would have made it fit */
+  uint64_t missing; /* how many more bytes would have made it fit */
   uint64_t in_use;
   uint64_t free;
   uint64_t reserved;
   uint64_t limit;
-  uint64_t largest_free;         /* without stitching */
-  uint64_t largest_stitchable;   /* with stitching */
-  uint64_t device_free;          /* as the driver tells */
-  uint32_t holders;              /* how many entries below are filled, largest first */
+  uint64_t largest_free;       /* without stitching */
+  uint64_t largest_stitchable; /* with stitching */
+  uint64_t device_free;        /* as the driver tells */
+  uint32_t holders;            /* how many entries below are filled, largest first */
   uint64_t holder_key[8];
   uint64_t holder_bytes[8];
 } thimble_oom;

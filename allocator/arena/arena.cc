@@ -93,7 +93,10 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   Request request;
   request.alignment = std::max(alignment, kUnit);
   request.stream = stream;
-  request.key = key;
+  const bool may_be_cached =
+      options_.magazines && bytes <= kMagazineLargest && request.alignment == kUnit;
+  // A cached block has many owners in turn: none of them would be true for long.
+  request.key = may_be_cached ? 0 : key;
 
   MutexLock lock(&mutex_);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
@@ -107,7 +110,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   }
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
-  if (request.bytes <= kMagazineLargest && request.alignment == kUnit && space_->IsHome(*address)) {
+  if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);

@@ -30,8 +30,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "allocator/base/mutex.h"
+#include "allocator/base/range_pool.h"
 #include "allocator/driver/driver.h"
-#include "allocator/driver/file_ranges.h"
 #include "allocator/driver/shadow_table.h"
 #include "allocator/driver/spare_areas.h"
 
@@ -100,7 +100,7 @@ class HostDriver : public Driver {
 
   mutable Mutex mutex_{LockRank::kDriver};
   ShadowTable table_ ABSL_GUARDED_BY(mutex_);
-  FileRanges file_ranges_ ABSL_GUARDED_BY(mutex_);
+  RangePool file_ranges_ ABSL_GUARDED_BY(mutex_);  // which bytes of the file are chunks
   SpareAreas spare_areas_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t booked_areas_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<StreamId, StreamSeq> recorded_ ABSL_GUARDED_BY(mutex_);

@@ -137,6 +137,7 @@ AliasId AliasSpace::NewRecord() {
 }
 
 void AliasSpace::CheckInvariants() const {
+  windows_.CheckInvariants();
   absl::flat_hash_map<ChunkId, std::uint32_t> references;
   std::vector<Extent> windows;
   std::uint64_t mappings = 0;

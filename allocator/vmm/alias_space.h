@@ -23,9 +23,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/range_pool.h"
 #include "allocator/driver/driver.h"
 #include "allocator/vmm/home_space.h"
-#include "allocator/vmm/range_pool.h"
 
 namespace thimble {
 

@@ -1,5 +1,5 @@
 // RangePool: the lowest range that fits, and everything in one piece when all is given back.
-#include "allocator/vmm/range_pool.h"
+#include "allocator/base/range_pool.h"
 
 #include <vector>
 
@@ -14,6 +14,7 @@ TEST(RangePool, HandsOutTheLowestRangeThatFits) {
   EXPECT_EQ(pool.Take(10), 0u);
   EXPECT_EQ(pool.Take(20), 10u);
   EXPECT_EQ(pool.Take(10), 30u);
+  EXPECT_EQ(pool.taken_bytes(), 40u);
   pool.Give(0, 10);
   EXPECT_EQ(pool.Take(11), 40u);
   EXPECT_EQ(pool.Take(4), 0u);
@@ -53,6 +54,7 @@ TEST(RangePoolDeathTest, GivingBackTwiceIsNoticed) {
   pool.Give(0, 10);
   EXPECT_DEATH(pool.Give(5, 10), "given back twice");
   EXPECT_DEATH(pool.Give(0, 10), "given back twice");
+  EXPECT_DEATH(pool.Give(20, 20), "never taken");
 }
 
 TEST(RangePool, NeverOverlapsAndLosesNothing) {
@@ -79,6 +81,7 @@ TEST(RangePool, NeverOverlapsAndLosesNothing) {
       held[at] = held.back();
       held.pop_back();
     }
+    if (round % 100 == 0) pool.CheckInvariants();
   }
   for (const auto& [begin, bytes] : held) pool.Give(begin, bytes);
   EXPECT_EQ(pool.Take(kCapacity), 0u);

@@ -1,0 +1,38 @@
+// Hands out sub-ranges of [0, capacity), lowest first, and takes them back. Pure bookkeeping: for
+// address windows inside one reservation, and for chunks inside the host driver's file, where
+// ranges taken one after another should be neighbours.
+//
+// Invariants (CheckInvariants() proves them):
+//   G1  Free ranges are not empty, do not touch each other, and lie in [0, capacity).
+//   G2  Every byte is either free or taken.
+//
+// Not thread-safe. Take() costs one step per free range that lies lower and is too small.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "allocator/base/bytes.h"
+
+namespace thimble {
+
+class RangePool {
+ public:
+  explicit RangePool(Bytes capacity);
+
+  // The lowest free range of `bytes` (positive), or nothing.
+  std::optional<Bytes> Take(Bytes bytes);
+
+  // [begin, begin + bytes) was taken before, perhaps as part of a larger range.
+  void Give(Bytes begin, Bytes bytes);
+
+  Bytes taken_bytes() const { return taken_bytes_; }
+  void CheckInvariants() const;  // O(free ranges)
+
+ private:
+  const Bytes capacity_;
+  std::map<Bytes, Bytes> free_;  // begin -> end
+  Bytes taken_bytes_ = 0;
+};
+
+}  // namespace thimble
