@@ -2,8 +2,8 @@
 // every lock it holds. Debug builds (THIMBLE_DEBUG) check that on every Lock and stop at the first
 // violation, long before it becomes a deadlock.
 //
-// One lock for all uses. Taking it is one atomic exchange and giving it back a plain store, which is
-// less than std::mutex needs; almost always nobody waits. Who does wait spins for as long as
+// One lock for all uses. Taking it is one atomic exchange and giving it back a plain store, which
+// is less than std::mutex needs; almost always nobody waits. Who does wait spins for as long as
 // bookkeeping takes, then naps: the holder is in a driver call then, or not on a processor.
 #pragma once
 
