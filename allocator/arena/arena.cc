@@ -180,8 +180,8 @@ void Arena::EmptyMagazines() {
 
 absl::Status Arena::Free(Address address, StreamId stream) {
   const Bytes offset = address - home_base_;
-  if (offset < home_capacity_ && offset % kUnit == 0 && options_.magazines) {
-    const SmallMarks::Mark mark = marks_->At(offset);
+  if (options_.magazines) {
+    const SmallMarks::Mark mark = MarkAt(address);
     if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
     if (mark.state == SmallMarks::State::kInUse) {
       const auto report = [&] { Report(EventKind::kFree, address, 0, stream, 0); };
@@ -203,8 +203,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   if (address == 0) return absl::OkStatus();
   MutexLock lock(&mutex_);
   const Bytes offset = address - home_base_;
-  const bool marked = offset < home_capacity_ && offset % kUnit == 0;
-  const SmallMarks::Mark mark = marked ? marks_->At(offset) : SmallMarks::Mark{};
+  const SmallMarks::Mark mark = MarkAt(address);
   if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
   if (mark.state == SmallMarks::State::kInUse && !marks_->ClaimForFree(offset, mark.size_class)) {
     return FreedTwice(address);
@@ -224,10 +223,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   MutexLock lock(&mutex_);
   const Block* const block = space_->Find(address);
-  const Bytes offset = address - home_base_;
-  const bool cached = offset < home_capacity_ && offset % kUnit == 0 &&
-                      marks_->At(offset).state == SmallMarks::State::kCached;
-  if (block == nullptr || cached) {
+  if (block == nullptr || MarkAt(address).state == SmallMarks::State::kCached) {
     return absl::InvalidArgumentError(absl::StrFormat("%#x is no block that is held now", address));
   }
   return BlockInfo{space_->BytesOf(*block) - block->padding, block->key, space_->SeamsOf(*block)};

@@ -89,6 +89,12 @@ class Arena {
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // What is known without the mutex about the small block at `address`; nothing for any other.
+  SmallMarks::Mark MarkAt(Address address) const {
+    const Bytes offset = address - home_base_;
+    if (offset >= home_capacity_ || offset % kUnit != 0) return {};
+    return marks_->At(offset);
+  }
   bool UseMagazines() const {
     return options_.magazines && waiters_.load(std::memory_order_relaxed) == 0;
   }
