@@ -111,6 +111,8 @@ absl::StatusOr<std::unique_ptr<Driver>> OpenDriver(Options* options) {
   }
   CudaOptions cuda;
   cuda.ordinal = options->device;
+  cuda.peers = options->peers;
+  if (!options->driver.empty()) cuda.library = options->driver;
   return CudaDriver::Open(cuda);
 }
 
@@ -202,6 +204,17 @@ thimble_status thimble_create(const char* options, thimble_arena** arena) {
   });
 }
 
+thimble_status thimble_check_options(const char* options, uint64_t device_bytes) {
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto parsed,
+                             thimble::ParseOptions(options == nullptr ? "" : options));
+    if (device_bytes == 0 || parsed.arena.limit <= device_bytes) return absl::OkStatus();
+    return absl::InvalidArgumentError("limit:" + std::to_string(parsed.arena.limit) +
+                                      " is more than the device has, " +
+                                      std::to_string(device_bytes));
+  });
+}
+
 void thimble_destroy(thimble_arena* arena) { delete arena; }
 
 const char* thimble_options(const thimble_arena* arena) {
@@ -225,6 +238,11 @@ thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream) 
   if (arena == nullptr) return NullArgument("arena");
   return Guard(
       [&] { return arena->arena->Free(reinterpret_cast<Address>(block), StreamId{stream}); });
+}
+
+thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] { return arena->arena->ForgetStream(StreamId{stream}); });
 }
 
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info) {

@@ -43,6 +43,10 @@ const char* thimble_last_error(void);
  * allocator/README.md lists the keys. The arena is ready when this returns. */
 thimble_status thimble_create(const char* options, thimble_arena** arena);
 
+/* What thimble_create() would say about `options` before it looks for a device. `device_bytes` is
+ * the memory the limit must fit in; 0 if it is not known. */
+thimble_status thimble_check_options(const char* options, uint64_t device_bytes);
+
 /* Gives everything back to the driver. Blocks still held become invalid. NULL is allowed. */
 void thimble_destroy(thimble_arena* arena);
 
@@ -59,6 +63,10 @@ thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t align
 /* Returns a block. Work already submitted to `stream` may still use it; other streams get its
  * memory only when `stream` has passed this point. */
 thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream);
+
+/* `stream` is about to be destroyed: waits for what was freed on it and forgets it, because its
+ * number may soon name another stream. Nothing may be freed on it meanwhile. */
+thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream);
 
 typedef struct thimble_block_info {
   size_t struct_size;

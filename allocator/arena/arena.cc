@@ -136,12 +136,13 @@ absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {
 }
 
 // Without the mutex: a stream may itself be waiting for a host callback that frees a block here.
-absl::Status Arena::WaitForStreams() {
+absl::Status Arena::WaitForStreams(std::optional<StreamId> only) {
   THIMBLE_ASSIGN_OR_RETURN(const std::vector<StreamPoint> points, space_->RecordStreams());
   Driver& driver = space_->driver();
   absl::Status status;
   mutex_.Unlock();
   for (const StreamPoint& point : points) {
+    if (only.has_value() && point.stream != *only) continue;
     status = driver.Wait(point.stream, point.sequence);
     if (!status.ok()) break;
   }
@@ -235,6 +236,13 @@ absl::Status Arena::Trim(Bytes keep, Bytes* released) {
   EmptyMagazines();
   THIMBLE_RETURN_IF_ERROR(WaitForStreams());
   return space_->Trim(keep, released);
+}
+
+absl::Status Arena::ForgetStream(StreamId stream) {
+  MutexLock lock(&mutex_);
+  EmptyMagazines();
+  THIMBLE_RETURN_IF_ERROR(WaitForStreams(stream));
+  return space_->ForgetStream(stream);
 }
 
 ArenaStats Arena::StatsLocked() {

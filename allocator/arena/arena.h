@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -63,6 +64,9 @@ class Arena {
   // streams.
   absl::Status Trim(Bytes keep, Bytes* released);
 
+  // The stream is about to be destroyed: waits for what was freed on it and forgets it.
+  absl::Status ForgetStream(StreamId stream);
+
   ArenaStats GetStats();
   void ResetPeaks();
   OomReport LastOom();
@@ -82,7 +86,8 @@ class Arena {
   absl::Status FreeSlow(Address address, StreamId stream);
 
   absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WaitForStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WaitForStreams(std::optional<StreamId> only = std::nullopt)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Address> WaitForFrees(const Request& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OutOfMemory(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

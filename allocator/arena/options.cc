@@ -1,5 +1,6 @@
 #include "allocator/arena/options.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -39,11 +40,23 @@ absl::Status ParseSize(absl::string_view value, Bytes* bytes) {
   return absl::OkStatus();
 }
 
+// Joined by '+': the comma separates options.
+absl::Status ParseOrdinals(absl::string_view value, std::vector<int>* ordinals) {
+  for (const absl::string_view part : absl::StrSplit(value, '+')) {
+    int ordinal = 0;
+    if (!absl::SimpleAtoi(part, &ordinal) || ordinal < 0) {
+      return BadValue(value, "numbers of GPUs, such as '1+2'");
+    }
+    ordinals->push_back(ordinal);
+  }
+  return absl::OkStatus();
+}
+
 std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 8> kKeys = {{
+constexpr std::array<OptionKey, 10> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -105,6 +118,18 @@ constexpr std::array<OptionKey, 8> kKeys = {{
        return absl::OkStatus();
      },
      [](const Options& options) { return options.log; }},
+    {"driver",
+     [](absl::string_view value, Options* options) {
+       if (value.empty()) return BadValue(value, "the path of a CUDA driver library");
+       options->driver = std::string(value);
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return options.driver; }},
+    {"peers",
+     [](absl::string_view value, Options* options) {
+       return ParseOrdinals(value, &options->peers);
+     },
+     [](const Options& options) { return absl::StrJoin(options.peers, "+"); }},
 }};
 
 std::string ValidKeys() {
@@ -123,6 +148,15 @@ absl::Status CheckTogether(const Options& options) {
   if (options.device != Options::kCpu && options.memory != 0) {
     return absl::InvalidArgumentError(
         "'memory' sets the size of the cpu device, but device is a GPU: use 'limit' there");
+  }
+  if (options.device == Options::kCpu && !(options.driver.empty() && options.peers.empty())) {
+    return absl::InvalidArgumentError(
+        "'driver' and 'peers' are for GPUs, but device is cpu: leave them out");
+  }
+  if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),
+                                                   " names the device itself, ", options.device,
+                                                   ": leave it out"));
   }
   if (options.memory != 0 && options.arena.limit > options.memory) {
     return absl::InvalidArgumentError(absl::StrCat("limit:", options.arena.limit,

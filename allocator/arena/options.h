@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,9 +22,11 @@ struct ArenaOptions {
 
 struct Options {
   static constexpr int kCpu = -1;
-  int device = 0;    // CUDA ordinal, or kCpu: host memory stands in for a device
-  Bytes memory = 0;  // of the cpu device; 0: half of the machine's
-  std::string log;   // event log from the start on; "": none
+  int device = 0;          // CUDA ordinal, or kCpu: host memory stands in for a device
+  Bytes memory = 0;        // of the cpu device; 0: half of the machine's
+  std::string driver;      // CUDA driver library to open; "": the one the loader finds
+  std::vector<int> peers;  // CUDA ordinals that may read and write this device's memory too
+  std::string log;         // event log from the start on; "": none
   ArenaOptions arena;
 };
 

@@ -293,11 +293,20 @@ absl::Status Space::Trim(Bytes keep, Bytes* released) {
 absl::StatusOr<StreamTag> Space::TagOf(StreamId stream) {
   if (const std::optional<StreamTag> tag = frontier_.TagOf(stream)) return *tag;
   // More streams than tags: what the first one freed must pass before its tag can be another's.
-  const StreamTag oldest = 1;
-  THIMBLE_RETURN_IF_ERROR(frontier_.Wait(oldest));
-  heap_.Clean(oldest, frontier_.passed(oldest));
-  frontier_.Retire(oldest);
+  THIMBLE_RETURN_IF_ERROR(Retire(/*tag=*/1));
   return *frontier_.TagOf(stream);
+}
+
+absl::Status Space::ForgetStream(StreamId stream) {
+  const std::optional<StreamTag> tag = frontier_.FindTag(stream);
+  return tag ? Retire(*tag) : absl::OkStatus();
+}
+
+absl::Status Space::Retire(StreamTag tag) {
+  THIMBLE_RETURN_IF_ERROR(frontier_.Wait(tag));
+  heap_.Clean(tag, frontier_.passed(tag));
+  frontier_.Retire(tag);
+  return absl::OkStatus();
 }
 
 void Space::CleanPassed() {

@@ -64,6 +64,9 @@ class Space {
   // says how much that was. An error stops it between two chunks.
   absl::Status Trim(Bytes keep, Bytes* released);
 
+  // Waits for what was freed on `stream` and forgets it.
+  absl::Status ForgetStream(StreamId stream);
+
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 
   void CleanPassed();  // what streams have passed
@@ -109,6 +112,7 @@ class Space {
         std::unique_ptr<AliasSpace> aliases);
 
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
+  absl::Status Retire(StreamTag tag);
   std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
   std::optional<Address> SmallFit(const Request& request, StreamTag tag);
   absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);

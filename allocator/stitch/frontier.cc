@@ -25,6 +25,12 @@ std::optional<StreamTag> Frontier::TagOf(StreamId stream) {
   return last_tag_;
 }
 
+std::optional<StreamTag> Frontier::FindTag(StreamId stream) const {
+  const auto it = tags_.find(static_cast<std::uint64_t>(stream));
+  if (it == tags_.end()) return std::nullopt;
+  return it->second;
+}
+
 void Frontier::Retire(StreamTag tag) {
   tags_.erase(static_cast<std::uint64_t>(streams_[tag].id));
   retired_.push_back(tag);

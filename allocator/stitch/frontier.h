@@ -49,6 +49,9 @@ class Frontier {
   // The tag of `stream`, made on first sight. Nothing if all tags are taken: Retire() one.
   std::optional<StreamTag> TagOf(StreamId stream);
 
+  // The same for a stream that is known; nothing for others.
+  std::optional<StreamTag> FindTag(StreamId stream) const;
+
   // Forgets the stream behind `tag` so that another can have it. The caller has waited for it and
   // cleaned what it freed.
   void Retire(StreamTag tag);

@@ -19,6 +19,7 @@ static void NullArgumentsAreNamed(thimble_arena* arena) {
   EXPECT_INVALID(thimble_get_stats(arena, NULL), "stats is null");
   EXPECT_INVALID(thimble_reset_peaks(NULL), "arena is null");
   EXPECT_INVALID(thimble_trim(NULL, 0, NULL), "arena is null");
+  EXPECT_INVALID(thimble_forget_stream(NULL, 0), "arena is null");
   EXPECT_INVALID(thimble_explain(NULL, &oom), "arena is null");
   EXPECT_INVALID(thimble_explain(arena, NULL), "oom is null");
   EXPECT_INVALID(thimble_mark_step(NULL), "arena is null");

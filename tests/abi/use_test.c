@@ -131,6 +131,23 @@ static void SnapshotIsJsonOfTheAnnouncedSize(thimble_arena* arena) {
   EXPECT_OK(thimble_free(arena, block, 0));
 }
 
+static void OptionsAreCheckedWithoutADevice(void) {
+  EXPECT_OK(thimble_check_options(NULL, 0));
+  EXPECT_OK(thimble_check_options("device:7,limit:4GiB", 0));
+  EXPECT_OK(thimble_check_options("limit:4GiB", 4096 * (uint64_t)kMiB));
+  EXPECT_ERROR(thimble_check_options("limit:4GiB", 1), THIMBLE_INVALID_ARGUMENT,
+               "limit:4294967296");
+  EXPECT_ERROR(thimble_check_options("limti:4GiB", 0), THIMBLE_INVALID_ARGUMENT, "'limti'");
+}
+
+static void AStreamCanEnd(thimble_arena* arena) {
+  void* block = NULL;
+  EXPECT_OK(thimble_allocate(arena, kMiB, 0, /*stream=*/9, 0, &block));
+  EXPECT_OK(thimble_free(arena, block, 9));
+  EXPECT_OK(thimble_forget_stream(arena, 9));
+  EXPECT_OK(thimble_forget_stream(arena, 10));
+}
+
 static void TheLogRecordsWhatHappens(thimble_arena* arena) {
   char path[4096];
   const char* folder = getenv("TEST_TMPDIR");
@@ -167,6 +184,8 @@ int main(void) {
   TrimGivesMemoryBackAndPeaksRestart(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
   TheLogRecordsWhatHappens(arena);
+  OptionsAreCheckedWithoutADevice();
+  AStreamCanEnd(arena);
 
   /* What the arena calls its options makes the same arena again. */
   thimble_arena* again = NULL;

@@ -111,6 +111,30 @@ TEST_P(ArenaStream, MoreStreamsThanTagsStillWork) {
   EXPECT_EQ(stats().live_blocks, 334u);
 }
 
+// The number of a stream that was destroyed may name another one, which is not behind the old.
+TEST_P(ArenaStream, AForgottenStreamHasPassedAndItsNumberIsNew) {
+  MakeWith(8 * kChunk);
+  const Address address = Allocate(bytes(), kFirst);
+  device_.streams().HoldStream(kFirst);
+  Free(address, kFirst);
+  std::atomic<bool> released{false};
+  std::thread gpu([&] {
+    while (device_.calls(DriverCall::kWait) == 0) std::this_thread::yield();
+    released = true;
+    device_.streams().ReleaseStream(kFirst);
+  });
+  const absl::Status status = arena_->ForgetStream(kFirst);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(released) << "forgotten while work was pending";
+  gpu.join();
+  const std::uint64_t points = device_.calls(DriverCall::kRecord);
+  EXPECT_TRUE(arena_->ForgetStream(kFirst).ok());
+  EXPECT_TRUE(arena_->ForgetStream(kSecond).ok()) << "never seen";
+  Trim(0);
+  EXPECT_EQ(device_.calls(DriverCall::kRecord), points) << "asks for a stream that is gone";
+  EXPECT_EQ(stats().reserved, 0u);
+}
+
 TEST(ArenaStreams, NothingIsUnmappedThatAStreamMayStillUse) {
   Device device;
   ArenaOptions options;

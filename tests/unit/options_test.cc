@@ -42,9 +42,18 @@ TEST(Options, EveryKeyIsRead) {
   EXPECT_EQ(options->log, "/a:b/c");
 }
 
+TEST(Options, GpusHaveADriverAndPeers) {
+  const auto options = ParseOptions("device:2,driver:/a/libcuda.so.1,peers:0+1");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->driver, "/a/libcuda.so.1");
+  EXPECT_EQ(options->peers, (std::vector<int>{0, 1}));
+  EXPECT_THAT(FormatOptions(*options), HasSubstr("driver:/a/libcuda.so.1,peers:0+1"));
+}
+
 TEST(Options, WhatIsWrittenIsReadBackTheSame) {
-  for (const char* text : {"", "device:3", "device:cpu", "device:cpu,memory:1GiB,limit:512MiB",
-                           "preallocate:on,stitch:off", "chunk:64KiB", "retry_ms:600000", "log:x",
+  for (const char* text : {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
+                           "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off",
+                           "chunk:64KiB", "retry_ms:600000", "log:x",
                            "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
                            "retry_ms:1,log:y"}) {
     const auto options = ParseOptions(text);
@@ -54,6 +63,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
     ASSERT_TRUE(again.ok()) << written << ": " << again.status();
     EXPECT_EQ(FormatOptions(*again), written);
     EXPECT_EQ(again->device, options->device);
+    EXPECT_EQ(again->peers, options->peers);
     EXPECT_EQ(again->memory, options->memory);
     EXPECT_EQ(again->log, options->log);
     EXPECT_EQ(again->arena.limit, options->arena.limit);
@@ -67,7 +77,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
 TEST(Options, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
   const std::string error = ErrorOf("limti:1GiB");
   for (const char* part : {"'limti'", "device", "memory", "limit", "preallocate", "chunk", "stitch",
-                           "retry_ms", "log"}) {
+                           "retry_ms", "log", "driver", "peers"}) {
     EXPECT_THAT(error, HasSubstr(part));
   }
   EXPECT_THAT(ErrorOf("limit"), HasSubstr("limit"));
@@ -91,8 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"preallocate", "yes"}, BadValue{"preallocate", "ON"},
                     BadValue{"chunk", "3MiB"}, BadValue{"chunk", "4KiB"}, BadValue{"chunk", "2GiB"},
                     BadValue{"stitch", "1"}, BadValue{"retry_ms", "-1"},
-                    BadValue{"retry_ms", "600001"}, BadValue{"retry_ms", "1s"},
-                    BadValue{"log", ""}));
+                    BadValue{"retry_ms", "600001"}, BadValue{"retry_ms", "1s"}, BadValue{"log", ""},
+                    BadValue{"driver", ""}, BadValue{"peers", ""}, BadValue{"peers", "1+"},
+                    BadValue{"peers", "1;2"}, BadValue{"peers", "-1"}));
 TEST_P(BadOption, IsRefusedWithKeyAndValue) {
   const auto [key, value] = GetParam();
   const std::string error = ErrorOf(std::string(key) + ":" + value);
@@ -105,6 +116,9 @@ TEST(Options, ContradictionsAreRefused) {
   const std::string error = ErrorOf("device:cpu,memory:1GiB,limit:2GiB");
   EXPECT_THAT(error, HasSubstr("limit:2147483648"));
   EXPECT_THAT(error, HasSubstr("memory:1073741824"));
+  EXPECT_THAT(ErrorOf("device:cpu,driver:x"), HasSubstr("'driver'"));
+  EXPECT_THAT(ErrorOf("device:cpu,peers:1"), HasSubstr("'peers'"));
+  EXPECT_THAT(ErrorOf("device:1,peers:0+1"), HasSubstr("peers:0+1"));
 }
 
 // P3, in pairs: any two good values together are accepted, in either order.
