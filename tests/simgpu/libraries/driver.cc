@@ -1,0 +1,35 @@
+#include "tests/simgpu/libraries/driver.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+namespace simgpu {
+
+void* FindInDriver(const char* symbol) {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  return driver ? dlsym(driver, symbol) : nullptr;
+}
+
+}  // namespace simgpu
+
+void simgpu_note_call(const char* name) {
+  static const bool wanted = std::getenv("SIMGPU_STUBS") != nullptr;
+  if (!wanted) return;
+  static std::mutex mutex;
+  static std::unordered_set<std::string> seen;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (seen.insert(name).second) std::fprintf(stderr, "simgpu: %s does nothing\n", name);
+}
+
+int simgpu_bad_pointer(const void* pointer, const char* name) {
+  // The simulated driver's own; another driver, or a front before it, has no such check.
+  using Check = CUresult(const void*, const char*);
+  static const simgpu::DriverFunction<Check> check("simgpu_check");
+  const CUresult result = pointer ? check(pointer, name) : CUDA_SUCCESS;
+  return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,52 @@
+// The way from a library to the driver.
+//
+// Like NVIDIA's libraries, these do not name libcuda.so.1 as a dependency: they open it when they
+// first need it, and take whichever library of that name the process already has.
+#pragma once
+
+#include <cuda.h>
+
+#define SIMGPU_API extern "C" __attribute__((visibility("default")))
+
+// A function of the driver, by the name that cuda.h gives it: SIMGPU_DRIVER(cuMemAlloc)(&p, n).
+// The driver without that function, or none at all, is CUDA_ERROR_NOT_FOUND.
+#define SIMGPU_DRIVER(name)                                                            \
+  ([]() -> const ::simgpu::DriverFunction<decltype(name)>& {                           \
+    static const ::simgpu::DriverFunction<decltype(name)> function(SIMGPU_TEXT(name)); \
+    return function;                                                                   \
+  }())
+#define SIMGPU_TEXT(name) SIMGPU_TEXT_OF(name)
+#define SIMGPU_TEXT_OF(name) #name
+
+// Also for the generated C sources. The first says that a call was made that only looks like one
+// (SIMGPU_STUBS=1 prints each name once); the second asks the driver about a pointer.
+extern "C" void simgpu_note_call(const char* name);
+extern "C" int simgpu_bad_pointer(const void* pointer, const char* name);
+
+namespace simgpu {
+
+// Null if there is no driver or it has no such symbol.
+void* FindInDriver(const char* symbol);
+
+template <typename Signature>
+class DriverFunction;
+
+template <typename... Arguments>
+class DriverFunction<CUresult(Arguments...)> {
+ public:
+  explicit DriverFunction(const char* name)
+      : function_(reinterpret_cast<CUresult (*)(Arguments...)>(FindInDriver(name))) {}
+
+  CUresult operator()(Arguments... arguments) const {
+    return function_ ? function_(arguments...) : CUDA_ERROR_NOT_FOUND;
+  }
+
+ private:
+  CUresult (*const function_)(Arguments...);
+};
+
+inline CUdeviceptr DevicePointer(const void* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+}  // namespace simgpu
