@@ -1,0 +1,96 @@
+#include "tf_plugin/cpu_device.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/call_once.h"
+#include "absl/log/log.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/common_runtime/gpu/gpu_process_state.h"
+#include "tensorflow/core/common_runtime/threadpool_device.h"
+#include "tensorflow/core/public/session_options.h"
+#include "tf_plugin/arenas.h"
+#include "tf_plugin/tf_allocator.h"
+#include "tf_plugin/tf_plugin.h"
+
+namespace thimble::tf {
+namespace {
+
+// TensorFlow's own CPU device, kernels and threads included, but for its allocator.
+class CpuDevice final : public tensorflow::ThreadPoolDevice {
+ public:
+  CpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
+            tsl::Allocator* allocator, tensorflow::Bytes limit)
+      : ThreadPoolDevice(options, name, limit, tensorflow::DeviceLocality(), allocator),
+        allocator_(allocator),
+        gpu_options_(options.config.gpu_options()) {}
+
+  tsl::Allocator* GetAllocator(tsl::AllocatorAttributes attributes) override {
+    // What a GPU will read must be pinned, as TensorFlow's CPU device on a machine with GPUs does.
+    if (attributes.gpu_compatible()) {
+      auto* const gpus = tensorflow::GPUProcessState::singleton();
+      if (gpus->HasGPUDevice()) return gpus->GetGpuHostAllocator(gpu_options_, /*numa_node=*/0);
+    }
+    return allocator_;
+  }
+
+ private:
+  tsl::Allocator* const allocator_;
+  const tensorflow::GPUOptions gpu_options_;
+};
+
+// One arena for all sessions and logical CPU devices of the process, as TensorFlow has one CPU
+// allocator.
+absl::StatusOr<TfAllocator*> CpuAllocator(const Settings& settings) {
+  static absl::once_flag once;
+  static absl::StatusOr<TfAllocator*>* shared = nullptr;
+  absl::call_once(once, [&] {
+    const absl::StatusOr<thimble_arena*> arena = OpenArena(settings, DeviceSettings());
+    if (!arena.ok()) {
+      shared = new absl::StatusOr<TfAllocator*>(arena.status());
+      return;
+    }
+    TfAllocator::Options options;
+    options.name = "CPU_thimble";
+    options.memory_type = tsl::AllocatorMemoryType::kHostPageable;
+    options.retry = absl::Milliseconds(settings.retry_ms);
+    shared = new absl::StatusOr<TfAllocator*>(new TfAllocator(*arena, options));
+    PublishArena(THIMBLE_TF_CPU, *arena);
+    LOG(INFO) << "Thimble serves the CPU device: " << thimble_options(*arena);
+  });
+  return *shared;
+}
+
+absl::Status Refusal(const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("Thimble: THIMBLE_CONF: ", status.message()));
+}
+
+}  // namespace
+
+CpuDeviceFactory::CpuDeviceFactory(absl::StatusOr<Settings> settings)
+    : settings_(std::move(settings)) {}
+
+absl::Status CpuDeviceFactory::ListPhysicalDevices(std::vector<std::string>* devices) {
+  devices->push_back("/physical_device:CPU:0");
+  return absl::OkStatus();
+}
+
+absl::Status CpuDeviceFactory::CreateDevices(
+    const tensorflow::SessionOptions& options, const std::string& name_prefix,
+    std::vector<std::unique_ptr<tensorflow::Device>>* devices) {
+  if (!settings_.ok()) return Refusal(settings_.status());
+  const absl::StatusOr<TfAllocator*> allocator = CpuAllocator(*settings_);
+  if (!allocator.ok()) return Refusal(allocator.status());
+  const auto& counts = options.config.device_count();
+  const auto count = counts.find("CPU");
+  const int number = count == counts.end() ? 1 : count->second;
+  const tensorflow::Bytes limit((*allocator)->GetStats()->bytes_limit.value_or(0));
+  for (int i = 0; i < number; ++i) {
+    devices->push_back(std::make_unique<CpuDevice>(
+        options, absl::StrCat(name_prefix, "/device:CPU:", i), *allocator, limit));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace thimble::tf

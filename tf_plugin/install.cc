@@ -1,0 +1,90 @@
+// libthimble_tf_hooks.so: puts Thimble where TensorFlow looks for an allocator or a CPU device.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+#include "absl/log/log.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/common_runtime/process_state.h"
+#include "tf_plugin/arenas.h"
+#include "tf_plugin/cpu_device.h"
+#include "tf_plugin/process_state.h"
+#include "tf_plugin/settings.h"
+#include "tf_plugin/tf_plugin.h"
+#include "tf_plugin/wanted.h"
+
+namespace thimble::tf {
+namespace {
+
+// By name: the class of another copy of this library is another class.
+template <typename Ours, typename Base>
+bool IsOfAnotherCopy(const Base& object) {
+  return std::string(typeid(object).name()) == typeid(Ours).name();
+}
+
+void WarnTwoCopies() {
+  LOG(WARNING) << "Thimble is installed twice and the first copy serves: remove one "
+                  "libthimble_tf.so (tensorflow-plugins, TF_PLUGGABLE_DEVICE_LIBRARY_PATH).";
+}
+
+void WarnTooLate() {
+  LOG(WARNING) << "Thimble was loaded after TensorFlow's first operation: TensorFlow uses its own "
+                  "allocator. Load it before, or install it so that `import tensorflow` does.";
+}
+
+// Reads whether TensorFlow has handed out CPU memory, which its devices do when they are made.
+struct CpuMemoryUse : tensorflow::ProcessState {
+  static bool Began() { return (singleton()->*(&CpuMemoryUse::cpu_allocators_cached_)).load() > 0; }
+};
+
+void InstallCpu(absl::StatusOr<Settings> settings) {
+  const tensorflow::DeviceFactory* const present = tensorflow::DeviceFactory::GetFactory("CPU");
+  if (present != nullptr && IsOfAnotherCopy<CpuDeviceFactory>(*present)) return WarnTwoCopies();
+  if (CpuMemoryUse::Began()) return WarnTooLate();
+  tensorflow::DeviceFactory::Register("CPU",
+                                      std::make_unique<CpuDeviceFactory>(std::move(settings)),
+                                      CpuDeviceFactory::kPriority, /*is_pluggable_device=*/false);
+}
+
+void InstallGpu(absl::StatusOr<Settings> settings) {
+  auto* const ours = new ProcessState(std::move(settings));  // TensorFlow never deletes it
+  const tensorflow::GPUProcessState* const installed = tensorflow::GPUProcessState::singleton(ours);
+  if (installed == ours) return;
+  if (IsOfAnotherCopy<ProcessState>(*installed)) {
+    WarnTwoCopies();
+  } else {
+    WarnTooLate();
+  }
+}
+
+void Install() {
+  const char* const conf = std::getenv("THIMBLE_CONF");
+  const bool cpu = conf != nullptr && NamesCpu(conf);
+  absl::StatusOr<Settings> settings = ParseSettings(conf == nullptr ? "" : conf);
+  if (!cpu) return InstallGpu(std::move(settings));
+  if (settings.ok() && IsThimble(std::getenv("TF_GPU_ALLOCATOR"))) {
+    settings = absl::InvalidArgumentError(
+        "device:cpu and TF_GPU_ALLOCATOR=thimble contradict each other: leave one of them out");
+  }
+  if (settings.ok() && settings->front == Settings::Front::kBfc) {
+    settings = absl::InvalidArgumentError(
+        "front:bfc is for GPUs, but device is cpu: leave one of them out");
+  }
+  InstallCpu(std::move(settings));
+}
+
+}  // namespace
+}  // namespace thimble::tf
+
+extern "C" {
+
+__attribute__((visibility("default"))) void thimble_tf_install(void) { thimble::tf::Install(); }
+
+__attribute__((visibility("default"))) thimble_arena* thimble_tf_hooked_arena(int device) {
+  return thimble::tf::FindArena(device);
+}
+
+}  // extern "C"

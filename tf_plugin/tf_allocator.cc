@@ -1,0 +1,155 @@
+#include "tf_plugin/tf_allocator.h"
+
+#include "absl/log/log.h"
+#include "tf_plugin/arenas.h"
+#include "tf_plugin/oom_text.h"
+#include "tsl/profiler/lib/scoped_memory_debug_annotation.h"
+
+namespace thimble::tf {
+namespace {
+
+// The legacy default stream: TensorFlow submits nothing to it, so it is always idle, and an event
+// on it is legal at any time.
+constexpr std::uint64_t kIdleStream = 0;
+
+// The core keeps no key for smaller blocks.
+constexpr std::size_t kLargestWithoutKey = 4096;
+
+// Requests for optional memory fail all day long on a full device.
+constexpr int kMostOptionalReports = 10;
+
+void RaiseTo(std::int64_t value, std::atomic<std::int64_t>* most) {
+  std::int64_t seen = most->load(std::memory_order_relaxed);
+  while (seen < value && !most->compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+absl::string_view CurrentOp() {
+  return tsl::profiler::ScopedMemoryDebugAnnotation::CurrentAnnotation().pending_op_name;
+}
+
+}  // namespace
+
+TfAllocator::TfAllocator(thimble_arena* arena, const Options& options)
+    : arena_(arena), options_(options), limit_(LimitOf(arena)) {}
+
+void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
+  return AllocateRaw(alignment, bytes, tsl::AllocationAttributes());
+}
+
+void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
+                               const tsl::AllocationAttributes& attributes) {
+  if (bytes == 0) return nullptr;
+  const std::uint64_t key = bytes > kLargestWithoutKey ? names_.Remember(CurrentOp()) : 0;
+  const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
+  const std::uint64_t stream = idle_only ? kIdleStream : stream_.load(std::memory_order_relaxed);
+  thimble_status status = THIMBLE_OK;
+  const auto try_allocate = [&] {
+    void* block = nullptr;
+    status = thimble_allocate(arena_, bytes, alignment, stream, key, &block);
+    return block;
+  };
+  void* block = try_allocate();
+  const bool may_retry = attributes.retry_on_failure;
+  // Beyond the limit no free can help.
+  if (status == THIMBLE_OUT_OF_MEMORY && may_retry && bytes <= limit_ &&
+      options_.retry > absl::ZeroDuration()) {
+    block = freed_.TryUntil(options_.retry, try_allocate);
+  }
+  if (block == nullptr) {
+    if (status == THIMBLE_OUT_OF_MEMORY) {
+      ReportOom(bytes, may_retry);
+    } else {
+      LOG(ERROR) << options_.name << " cannot allocate " << bytes
+                 << " bytes: " << thimble_last_error();
+    }
+    return nullptr;
+  }
+  blocks_.Add(block, {bytes, next_id_.fetch_add(1, std::memory_order_relaxed)});
+  Count(RoundUp(bytes));
+  return block;
+}
+
+void TfAllocator::DeallocateRaw(void* block) {
+  if (block == nullptr) return;
+  // Before the arena may give the address to somebody else.
+  const std::optional<RequestedBlock> known = blocks_.Remove(block);
+  const thimble_status status =
+      thimble_free(arena_, block, stream_.load(std::memory_order_relaxed));
+  if (status != THIMBLE_OK) {
+    LOG(ERROR) << options_.name << " cannot free " << block << ": " << thimble_last_error();
+    if (known) blocks_.Add(block, *known);
+    return;
+  }
+  if (known) {
+    in_use_.fetch_sub(static_cast<std::int64_t>(RoundUp(known->bytes)), std::memory_order_relaxed);
+  }
+  freed_.Freed();
+}
+
+void TfAllocator::Count(std::size_t allocated) {
+  const auto bytes = static_cast<std::int64_t>(allocated);
+  allocations_.fetch_add(1, std::memory_order_relaxed);
+  RaiseTo(in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes, &peak_in_use_);
+  RaiseTo(bytes, &largest_);
+}
+
+void TfAllocator::ReportOom(std::size_t bytes, bool may_retry) {
+  thimble_oom oom = {};
+  oom.struct_size = sizeof(oom);
+  thimble_explain(arena_, &oom);
+  if (may_retry) {
+    LOG(WARNING) << OomText(options_.name, CurrentOp(), oom, names_);
+    return;
+  }
+  static std::atomic<int> reports{0};
+  if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
+  LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
+               << ". It can do without them, perhaps more slowly.";
+}
+
+std::size_t TfAllocator::RequestedSize(const void* block) const {
+  const std::optional<RequestedBlock> known = blocks_.Find(block);
+  return known ? known->bytes : 0;
+}
+
+std::size_t TfAllocator::AllocatedSize(const void* block) const {
+  return RoundUp(RequestedSize(block));
+}
+
+std::int64_t TfAllocator::AllocationId(const void* block) const {
+  const std::optional<RequestedBlock> known = blocks_.Find(block);
+  return known ? known->id : 0;
+}
+
+std::optional<tsl::AllocatorStats> TfAllocator::GetStats() {
+  thimble_stats arena = {};
+  arena.struct_size = sizeof(arena);
+  if (thimble_get_stats(arena_, &arena) != THIMBLE_OK) return std::nullopt;
+  tsl::AllocatorStats stats;
+  stats.num_allocs = allocations_.load(std::memory_order_relaxed);
+  stats.bytes_in_use = in_use_.load(std::memory_order_relaxed);
+  stats.peak_bytes_in_use = peak_in_use_.load(std::memory_order_relaxed);
+  stats.largest_alloc_size = largest_.load(std::memory_order_relaxed);
+  stats.bytes_limit = static_cast<std::int64_t>(arena.limit);
+  stats.bytes_reserved = static_cast<std::int64_t>(arena.reserved);
+  stats.peak_bytes_reserved = static_cast<std::int64_t>(arena.peak_reserved);
+  stats.bytes_reservable_limit = static_cast<std::int64_t>(arena.limit);
+  stats.largest_free_block_bytes = static_cast<std::int64_t>(arena.largest_free);
+  stats.pool_bytes = stats.bytes_reserved;
+  stats.peak_pool_bytes = stats.peak_bytes_reserved;
+  return stats;
+}
+
+bool TfAllocator::ClearStats() {
+  allocations_.store(0, std::memory_order_relaxed);
+  peak_in_use_.store(in_use_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  largest_.store(0, std::memory_order_relaxed);
+  return thimble_reset_peaks(arena_) == THIMBLE_OK;
+}
+
+void TfAllocator::SetStreamAndPreallocateMemory(void* stream) {
+  stream_.store(reinterpret_cast<std::uintptr_t>(stream), std::memory_order_relaxed);
+}
+
+}  // namespace thimble::tf

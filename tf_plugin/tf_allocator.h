@@ -1,0 +1,80 @@
+// TensorFlow's allocator interface over one arena: what stands in BFC's place.
+//
+// Streams: TensorFlow frees a block when the last op that uses it was submitted to the compute
+// stream, so every block belongs to that one stream. Only a request with freed_by_func wants
+// memory that no kernel uses any more, whatever the stream: it is made on another stream, and the
+// arena then waits for events of the compute stream, which are exact where BFC's counts are not.
+// That is why SetSafeFrontier() has nothing to tell this allocator.
+//
+// Statistics that TensorFlow resets (ClearStats) are counted here; those about memory taken from
+// the driver are the arena's. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "allocator/thimble.h"
+#include "tf_plugin/block_table.h"
+#include "tf_plugin/free_signal.h"
+#include "tf_plugin/key_names.h"
+#include "xla/tsl/framework/allocator.h"
+
+namespace thimble::tf {
+
+class TfAllocator final : public tsl::Allocator {
+ public:
+  struct Options {
+    std::string name;
+    tsl::AllocatorMemoryType memory_type = tsl::AllocatorMemoryType::kDevice;
+    absl::Duration retry = absl::Seconds(10);  // for requests that may be retried
+    bool timestamped = false;                  // heed freed_by_func
+  };
+
+  // `arena` outlives the allocator.
+  TfAllocator(thimble_arena* arena, const Options& options);
+
+  std::string Name() override { return options_.name; }
+  void* AllocateRaw(std::size_t alignment, std::size_t bytes) override;
+  void* AllocateRaw(std::size_t alignment, std::size_t bytes,
+                    const tsl::AllocationAttributes& attributes) override;
+  void DeallocateRaw(void* block) override;
+
+  bool TracksAllocationSizes() const override { return true; }
+  std::size_t RequestedSize(const void* block) const override;
+  std::size_t AllocatedSize(const void* block) const override;
+  std::int64_t AllocationId(const void* block) const override;
+
+  std::optional<tsl::AllocatorStats> GetStats() override;
+  bool ClearStats() override;
+
+  void SetStreamAndPreallocateMemory(void* stream) override;
+  tsl::AllocatorMemoryType GetMemoryType() const override { return options_.memory_type; }
+
+ private:
+  // What the core rounds a request up to.
+  static constexpr std::size_t kUnit = 256;
+  static std::size_t RoundUp(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+
+  void Count(std::size_t allocated);
+  void ReportOom(std::size_t bytes, bool may_retry);
+
+  thimble_arena* const arena_;
+  const Options options_;
+  const std::uint64_t limit_;
+  std::atomic<std::uint64_t> stream_{0};
+  KeyNames names_;
+  BlockTable blocks_;
+  FreeSignal freed_;
+
+  std::atomic<std::int64_t> next_id_{1};
+  std::atomic<std::int64_t> allocations_{0};  // since ClearStats()
+  std::atomic<std::int64_t> in_use_{0};
+  std::atomic<std::int64_t> peak_in_use_{0};
+  std::atomic<std::int64_t> largest_{0};
+};
+
+}  // namespace thimble::tf

@@ -1,0 +1,31 @@
+/* What libthimble_tf.so and libthimble_tf_hooks.so show to the world, besides thimble.h.
+ *
+ * libthimble_tf.so is what TensorFlow loads, always. It needs nothing but libc; only if the user
+ * asked for Thimble, and TensorFlow is the version it was built for, does it open the hooks.
+ */
+#ifndef TF_PLUGIN_TF_PLUGIN_H_
+#define TF_PLUGIN_TF_PLUGIN_H_
+
+#include "allocator/thimble.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define THIMBLE_TF_CPU (-1)
+
+/* The arena behind TensorFlow's logical device GPU:`device`, or behind the CPU device
+ * (THIMBLE_TF_CPU). NULL while TensorFlow has not made that device, and if Thimble does not serve
+ * it. An arena, once there, stays for the life of the process. In libthimble_tf.so. */
+thimble_arena* thimble_tf_arena(int device);
+
+/* Puts Thimble into TensorFlow, as TF_GPU_ALLOCATOR and THIMBLE_CONF say. Called once, by
+ * libthimble_tf.so. In libthimble_tf_hooks.so, which also has the function below. */
+void thimble_tf_install(void);
+thimble_arena* thimble_tf_hooked_arena(int device);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TF_PLUGIN_TF_PLUGIN_H_ */
