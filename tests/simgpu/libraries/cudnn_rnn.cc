@@ -43,18 +43,26 @@ struct Tensor {
 };
 
 struct Rnn {
+  int algorithm = 0;
   int cell = 0;
+  int biases = 0;
+  int direction = 0;
+  int input_mode = 0;
   int type = 0;
-  int directions = 1;
-  int input = 0;
-  int hidden = 0;
-  int projection = 0;
-  int layers = 0;
+  int precision = 0;
+  int math = 0;
+  std::int32_t input = 0;
+  std::int32_t hidden = 0;
+  std::int32_t projection = 0;
+  std::int32_t layers = 0;
+  void* dropout = nullptr;
+  std::uint32_t flags = 0;
 
+  int directions() const { return direction == kBidirectional ? 2 : 1; }
   int gates() const { return cell == kLstm ? 4 : cell == kGru ? 3 : 1; }
   int output() const { return projection ? projection : hidden; }
   bool projects() const { return projection && projection != hidden; }
-  int InputOf(int layer) const { return layer < directions ? input : output() * directions; }
+  int InputOf(int layer) const { return layer < directions() ? input : output() * directions(); }
 
   std::size_t MatrixElements(int layer) const {
     return std::size_t(gates()) * hidden * (InputOf(layer) + output());
@@ -81,6 +89,12 @@ struct Rnn {
   }
 };
 
+// A caller passes null for what it does not want to know.
+template <typename Value>
+void Give(Value* to, Value value) {
+  if (to) *to = value;
+}
+
 }  // namespace
 
 SIMGPU_API Status cudnnCreateTensorDescriptor(Tensor** tensor) {
@@ -101,8 +115,8 @@ SIMGPU_API Status cudnnSetTensorNdDescriptor(Tensor* tensor, int type, int rank,
 
 SIMGPU_API Status cudnnGetTensorNdDescriptor(const Tensor* tensor, int wanted, int* type, int* rank,
                                              int* sizes, int* strides) {
-  *type = tensor->type;
-  *rank = tensor->rank;
+  Give(type, tensor->type);
+  Give(rank, tensor->rank);
   for (int i = 0; i < std::min(wanted, kMaxDimensions); ++i) {
     sizes[i] = i < tensor->rank ? tensor->sizes[i] : 1;
     strides[i] = i < tensor->rank ? tensor->strides[i] : 1;
@@ -120,19 +134,41 @@ SIMGPU_API Status cudnnDestroyRNNDescriptor(Rnn* rnn) {
   return kSuccess;
 }
 
-SIMGPU_API Status cudnnSetRNNDescriptor_v8(Rnn* rnn, int /*algorithm*/, int cell, int /*biases*/,
-                                           int direction, int /*input_mode*/, int type,
-                                           int /*precision*/, int /*math*/, std::int32_t input,
-                                           std::int32_t hidden, std::int32_t projection,
-                                           std::int32_t layers, void* /*dropout*/,
-                                           std::uint32_t /*flags*/) {
-  const int directions = direction == kBidirectional ? 2 : 1;
-  *rnn = {cell, type, directions, input, hidden, projection, layers};
+SIMGPU_API Status cudnnSetRNNDescriptor_v8(Rnn* rnn, int algorithm, int cell, int biases,
+                                           int direction, int input_mode, int type, int precision,
+                                           int math, std::int32_t input, std::int32_t hidden,
+                                           std::int32_t projection, std::int32_t layers,
+                                           void* dropout, std::uint32_t flags) {
+  *rnn = {algorithm, cell,  biases, direction,  input_mode, type,    precision,
+          math,      input, hidden, projection, layers,     dropout, flags};
+  return kSuccess;
+}
+
+SIMGPU_API Status cudnnGetRNNDescriptor_v8(const Rnn* rnn, int* algorithm, int* cell, int* biases,
+                                           int* direction, int* input_mode, int* type,
+                                           int* precision, int* math, std::int32_t* input,
+                                           std::int32_t* hidden, std::int32_t* projection,
+                                           std::int32_t* layers, void** dropout,
+                                           std::uint32_t* flags) {
+  Give(algorithm, rnn->algorithm);
+  Give(cell, rnn->cell);
+  Give(biases, rnn->biases);
+  Give(direction, rnn->direction);
+  Give(input_mode, rnn->input_mode);
+  Give(type, rnn->type);
+  Give(precision, rnn->precision);
+  Give(math, rnn->math);
+  Give(input, rnn->input);
+  Give(hidden, rnn->hidden);
+  Give(projection, rnn->projection);
+  Give(layers, rnn->layers);
+  Give(dropout, rnn->dropout);
+  Give(flags, rnn->flags);
   return kSuccess;
 }
 
 SIMGPU_API Status cudnnGetRNNWeightSpaceSize(void*, const Rnn* rnn, std::size_t* bytes) {
-  *bytes = rnn->LayerStart(rnn->layers * rnn->directions) * rnn->element_bytes();
+  *bytes = rnn->LayerStart(rnn->layers * rnn->directions()) * rnn->element_bytes();
   return kSuccess;
 }
 

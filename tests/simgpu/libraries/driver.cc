@@ -23,7 +23,7 @@ void simgpu_note_call(const char* name) {
   static std::mutex mutex;
   static std::unordered_set<std::string> seen;
   std::lock_guard<std::mutex> lock(mutex);
-  if (seen.insert(name).second) std::fprintf(stderr, "simgpu: %s does nothing\n", name);
+  if (seen.insert(name).second) std::fprintf(stderr, "simgpu: stub %s\n", name);
 }
 
 int simgpu_bad_pointer(const void* pointer, const char* name) {

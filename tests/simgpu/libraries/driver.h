@@ -18,8 +18,8 @@
 #define SIMGPU_TEXT(name) SIMGPU_TEXT_OF(name)
 #define SIMGPU_TEXT_OF(name) #name
 
-// Also for the generated C sources. The first says that a call was made that only looks like one
-// (SIMGPU_STUBS=1 prints each name once); the second asks the driver about a pointer.
+// Also for the generated C sources. The first notes the call of a function that nobody wrote by
+// hand (SIMGPU_STUBS=1 prints each name once); the second asks the driver about a pointer.
 extern "C" void simgpu_note_call(const char* name);
 extern "C" int simgpu_bad_pointer(const void* pointer, const char* name);
 
