@@ -1,0 +1,225 @@
+"""Makes XLA_PYTHON_CLIENT_ALLOCATOR=thimble work in an unmodified JAX program.
+
+thimble.pth imports this module when the interpreter starts, and only if the variable says so. It
+waits for jaxlib and then does two things:
+
+  - It loads Thimble's driver front, which has the loader's name of the CUDA driver, before JAX's
+    plugin asks the loader for that name.
+  - It tells JAX's plugin `cuda_async`, a mode in which JAX sends every buffer to the driver.
+
+Whatever is wrong gets one line on stderr, and JAX its own default allocator. Without that, JAX
+would refuse the word `thimble` in a place where it loses the GPU without a word.
+"""
+
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+VARIABLE = "XLA_PYTHON_CLIENT_ALLOCATOR"
+JAXLIB_VERSIONS = ("0.10.2",)  # with which this is tested; others may call things differently
+DRIVER = "libcuda.so.1"
+FRONT = os.path.join("thimble_gpu", "lib", "libthimble_xla.so")
+FRONT_ABI_VERSION = 1
+HOOKED = "jaxlib.xla_client"
+
+
+class Refused(Exception):
+    """Thimble cannot serve here; the text says why and what to do."""
+
+
+def say(text):
+    sys.stderr.write(f"thimble: {text}\n")
+
+
+def say_unused(reason):
+    say(f"not in use, JAX has its default allocator: {reason}")
+
+
+# --- The driver and the front ---------------------------------------------------------------------
+
+
+def loaded(name):
+    """The library that the process knows by this name, or None."""
+    import ctypes
+    try:
+        return ctypes.CDLL(name, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return None
+
+
+def candidates():
+    """Where the loader would look for the driver, in its order.
+
+    It cannot be asked: a driver it has once loaded by name comes before the front for ever.
+    """
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        yield os.path.join(folder or ".", DRIVER)
+    yield from cached_candidates()
+    machine = os.uname().machine
+    for folder in (f"/lib/{machine}-linux-gnu", f"/usr/lib/{machine}-linux-gnu", "/lib64",
+                   "/usr/lib64", "/lib", "/usr/lib"):
+        yield os.path.join(folder, DRIVER)
+
+
+def cached_candidates():
+    """The entries for the driver in the loader's cache: 'NAME (libc6,x86-64) => PATH'."""
+    import subprocess
+    kind = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(os.uname().machine, "")
+    try:
+        cache = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True,
+                               check=False).stdout
+    except OSError:
+        return
+    for line in cache.splitlines():
+        entry, arrow, path = line.strip().partition(" => ")
+        if arrow and entry.startswith(DRIVER + " ") and kind in entry:
+            yield path
+
+
+def find_driver():
+    for path in candidates():
+        if os.path.exists(path):
+            return os.path.abspath(path)
+    raise Refused(f"this machine has no CUDA driver: {DRIVER} is neither in LD_LIBRARY_PATH nor "
+                  "where the loader looks")
+
+
+def load_front():
+    """The front, open on the driver and still off."""
+    import ctypes
+    known = loaded(DRIVER)
+    if hasattr(known, "thimble_front_abi_version"):
+        raise Refused("another copy of Thimble is loaded in this process: uninstall one of them")
+    if known is not None:
+        raise Refused(f"something has loaded the CUDA driver before JAX: import jax first, or "
+                      f"import thimble_boot before what loads {DRIVER}")
+    driver = find_driver()
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), FRONT)
+    try:
+        front = ctypes.CDLL(path)
+        version = front.thimble_front_abi_version()
+    except (OSError, AttributeError) as error:
+        raise Refused(f"the front does not load ({error}): install thimble-gpu again") from error
+    if version != FRONT_ABI_VERSION:
+        raise Refused(f"{path} is of another version of Thimble: install thimble-gpu again")
+    front.thimble_front_open.restype = ctypes.c_char_p
+    front.thimble_front_start.restype = ctypes.c_char_p
+    front.thimble_front_start.argtypes = [ctypes.c_char_p, ctypes.c_double, ctypes.c_int]
+    error = front.thimble_front_open(driver.encode())
+    if error:
+        raise Refused(f"the CUDA driver {driver} does not open: {error.decode()}")
+    return front
+
+
+# --- JAX ------------------------------------------------------------------------------------------
+
+
+def check_version():
+    from jaxlib.version import __version__ as version
+    if version not in JAXLIB_VERSIONS:
+        raise Refused(f"jaxlib is {version}, and Thimble is tested with "
+                      f"{', '.join(JAXLIB_VERSIONS)}: install that one, or unset {VARIABLE}")
+
+
+def check_copies():
+    here = os.path.realpath(__file__)
+    files = {os.path.realpath(os.path.join(folder, "thimble_boot.py")) for folder in sys.path}
+    others = sorted(file for file in files if file != here and os.path.exists(file))
+    if others:
+        say(f"installed more than once: {here} is used, uninstall {', '.join(others)}")
+
+
+def wants_gpu():
+    """Whether JAX was told to do without the GPU: then there is nothing to do or to say."""
+    jax = sys.modules.get("jax")
+    platforms = getattr(getattr(jax, "config", None), "jax_platforms", None)
+    platforms = platforms or os.environ.get("JAX_PLATFORMS", "")
+    names = [name.strip() for name in platforms.split(",") if name.strip()]
+    return not names or "cuda" in names or "gpu" in names
+
+
+def with_allocator(name, function):
+    """What the function returns while the variable has another value."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = name
+    try:
+        return function()
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
+def start(front, options):
+    """Turns the front on as JAX's own variables and THIMBLE_CONF want it."""
+    error = front.thimble_front_start(os.environ.get("THIMBLE_CONF", "").encode(),
+                                      options.get("memory_fraction", 0.0),
+                                      options.get("preallocate", False))
+    if error:
+        raise Refused(error.decode())
+
+
+def attach(xla_client):
+    """Puts the front, if there is one, between JAX and the driver."""
+    original = xla_client.generate_pjrt_gpu_plugin_options
+    front = None
+    try:
+        check_version()
+        if wants_gpu():
+            check_copies()
+            front = load_front()
+    except Refused as reason:
+        say_unused(reason)
+    started = False
+
+    def generate_pjrt_gpu_plugin_options():
+        nonlocal front, started
+        if os.environ.get(VARIABLE, "").lower() != "thimble":
+            return original()
+        if front is not None and wants_gpu():
+            options = with_allocator("cuda_async", original)
+            try:
+                if not started:
+                    start(front, options)
+                    started = True
+                return options
+            except Refused as reason:
+                say_unused(reason)
+                front = None
+        return with_allocator("default", original)
+
+    xla_client.generate_pjrt_gpu_plugin_options = generate_pjrt_gpu_plugin_options
+
+
+class Hook(importlib.abc.MetaPathFinder):
+    """Attaches when JAX imports the module that makes the plugin's options."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != HOOKED:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            attach(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def activate():
+    if os.environ.get(VARIABLE, "").lower() != "thimble":
+        return
+    if HOOKED in sys.modules:
+        attach(sys.modules[HOOKED])
+    else:
+        sys.meta_path.insert(0, Hook())
+
+
+activate()

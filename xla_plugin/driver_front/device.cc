@@ -1,0 +1,143 @@
+#include "xla_plugin/driver_front/device.h"
+
+#include <algorithm>
+
+#include "xla_plugin/driver_front/message.h"
+#include "xla_plugin/driver_front/real_driver.h"
+
+namespace thimble::xla {
+namespace {
+
+std::uint64_t NumberOf(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream); }
+
+void* AsBlock(CUdeviceptr pointer) {
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer));
+}
+
+}  // namespace
+
+// --- The arena -----------------------------------------------------------------------------------
+
+thimble_arena* Device::MakeArena() {
+  if (thimble_arena* const made = arena()) return made;
+  const std::lock_guard lock(mutex_);
+  if (tried_) return arena();
+  tried_ = true;
+  const std::string error = TryMakeArena();
+  if (!error.empty()) {
+    Say("GPU " + std::to_string(identity_.ordinal) + " is left to the driver's own pool: " + error);
+  }
+  return arena();
+}
+
+std::string Device::TryMakeArena() {
+  const std::string options =
+      settings_.OptionsFor(identity_.ordinal, identity_.total_bytes, driver_, peers_);
+  thimble_arena* made = nullptr;
+  if (thimble_create(options.c_str(), &made) != THIMBLE_OK) return thimble_last_error();
+  CUresult result = Real().cuDevicePrimaryCtxRetain(&primary_, identity_.handle);
+  if (result == kSuccess) result = Real().cuCtxPushCurrent_v2(primary_);
+  if (result == kSuccess) {
+    result = Real().cuStreamCreate(&quiet_, kNonBlocking);
+    CUcontext ours = nullptr;
+    Real().cuCtxPopCurrent_v2(&ours);
+  }
+  if (result != kSuccess) {
+    thimble_destroy(made);
+    return "the driver makes no stream, error " + std::to_string(result);
+  }
+  streams_ = std::make_unique<StreamTable>(primary_);
+  arena_.store(made, std::memory_order_release);
+  return "";
+}
+
+CUresult Device::AddPeer(int peer) {
+  const std::lock_guard lock(mutex_);
+  if (peer == identity_.ordinal || std::count(peers_.begin(), peers_.end(), peer) > 0) {
+    return kSuccess;
+  }
+  if (arena() != nullptr) {
+    Say("GPU " + std::to_string(peer) + " cannot be given access to GPU " +
+        std::to_string(identity_.ordinal) + " any more: ask before the first allocation there");
+    return kNotSupported;
+  }
+  peers_.push_back(peer);
+  return kSuccess;
+}
+
+// --- Blocks --------------------------------------------------------------------------------------
+
+CUresult Device::Allocate(std::size_t bytes, std::optional<CUstream> stream, CUdeviceptr* pointer) {
+  std::uint64_t number = NumberOf(quiet_);
+  if (stream.has_value()) number = streams_->NumberOf(*stream).value_or(number);
+  void* block = nullptr;
+  const thimble_status status =
+      thimble_allocate(arena(), bytes, /*alignment=*/0, number, /*key=*/0, &block);
+  if (status != THIMBLE_OK) return ToResult(status);
+  *pointer = reinterpret_cast<std::uintptr_t>(block);
+  return kSuccess;
+}
+
+CUresult Device::Free(CUdeviceptr pointer, std::optional<CUstream> stream) {
+  if (stream.has_value()) {
+    if (const auto number = streams_->NumberOf(*stream)) {
+      return ToResult(thimble_free(arena(), AsBlock(pointer), *number));
+    }
+  }
+  const CUresult result = stream.has_value() ? Real().cuStreamSynchronize(*stream) : Synchronize();
+  if (result != kSuccess) return result;
+  return ToResult(thimble_free(arena(), AsBlock(pointer), NumberOf(quiet_)));
+}
+
+CUresult Device::Synchronize() const {
+  CUresult result = Real().cuCtxPushCurrent_v2(primary_);
+  if (result != kSuccess) return result;
+  result = Real().cuCtxSynchronize();
+  CUcontext ours = nullptr;
+  Real().cuCtxPopCurrent_v2(&ours);
+  return result;
+}
+
+void Device::ForgetStream(CUstream stream) {
+  if (arena() == nullptr || !streams_->Forget(stream)) return;
+  // A failure means that the device is lost, and with it every stream.
+  thimble_forget_stream(arena(), NumberOf(stream));
+}
+
+// --- Telling -------------------------------------------------------------------------------------
+
+CUresult Device::ToResult(thimble_status status) {
+  switch (status) {
+    case THIMBLE_OK:
+      return kSuccess;
+    case THIMBLE_OUT_OF_MEMORY:
+      ReportOutOfMemory(thimble_last_error());
+      return kOutOfMemory;
+    case THIMBLE_INVALID_ARGUMENT:
+      return kInvalidValue;
+    case THIMBLE_UNAVAILABLE:
+      return kDeviceUnavailable;
+    case THIMBLE_INTERNAL:
+      break;
+  }
+  return kUnknown;
+}
+
+// XLA asks twice before it gives up: the same report with nothing in between is the same failure.
+void Device::ReportOutOfMemory(const std::string& text) {
+  const std::uint64_t allocations = GetStats().allocations;
+  const std::lock_guard lock(mutex_);
+  if (text == last_report_ && allocations == allocations_at_last_report_) return;
+  last_report_ = text;
+  allocations_at_last_report_ = allocations;
+  Say("GPU " + std::to_string(identity_.ordinal) + ": " + text);
+}
+
+thimble_stats Device::GetStats() const {
+  thimble_stats stats = {};
+  stats.struct_size = sizeof(stats);
+  thimble_get_stats(arena(), &stats);
+  return stats;
+}
+
+}  // namespace thimble::xla

@@ -1,0 +1,82 @@
+// One GPU: its arena, made when the first block is asked for, and what must be known around it.
+//
+// If the arena cannot be made, one message says why and everything goes to the driver's own pool:
+// the program runs as if the front were not there.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allocator/thimble.h"
+#include "xla_plugin/driver_front/block_table.h"
+#include "xla_plugin/driver_front/cuda_abi.h"
+#include "xla_plugin/driver_front/settings.h"
+#include "xla_plugin/driver_front/stream_table.h"
+
+namespace thimble::xla {
+
+struct DeviceIdentity {
+  int ordinal = 0;
+  CUdevice handle = 0;
+  CUmemoryPool pool = nullptr;  // the driver's default pool, whose place the arena takes
+  std::size_t total_bytes = 0;
+};
+
+class Device {
+ public:
+  // `settings` and `driver`, a path, must outlive the device.
+  Device(const DeviceIdentity& identity, const Settings& settings, const std::string& driver)
+      : identity_(identity), settings_(settings), driver_(driver) {}
+
+  const DeviceIdentity& identity() const { return identity_; }
+  std::size_t limit() const { return settings_.LimitFor(identity_.total_bytes); }
+
+  // The arena, or nullptr if there is none (yet).
+  thimble_arena* arena() const { return arena_.load(std::memory_order_acquire); }
+  // The same, but tries to make it; once.
+  thimble_arena* MakeArena();
+
+  // To be used in the order of `stream`; without one, at once and anywhere.
+  CUresult Allocate(std::size_t bytes, std::optional<CUstream> stream, CUdeviceptr* pointer);
+
+  // Work submitted to `stream` may still use the block; without a stream, any work: it is waited
+  // for.
+  CUresult Free(CUdeviceptr pointer, std::optional<CUstream> stream);
+
+  // `peer` shall reach the blocks. Only possible before the first one is made.
+  CUresult AddPeer(int peer);
+
+  // The stream is about to be destroyed.
+  void ForgetStream(CUstream stream);
+
+  thimble_stats GetStats() const;
+
+ private:
+  std::string TryMakeArena();
+  CUresult Synchronize() const;
+  CUresult ToResult(thimble_status status);
+  void ReportOutOfMemory(const std::string& text);
+
+  const DeviceIdentity identity_;
+  const Settings& settings_;
+  const std::string& driver_;
+  std::mutex mutex_;  // for making the arena, and for what follows
+  bool tried_ = false;
+  std::vector<int> peers_;
+  std::string last_report_;
+  std::uint64_t allocations_at_last_report_ = 0;
+  // Set before arena_ and never changed after it.
+  CUcontext primary_ = nullptr;
+  CUstream quiet_ = nullptr;  // nothing is ever submitted to it: what is freed on it is free
+  std::unique_ptr<StreamTable> streams_;
+  std::atomic<thimble_arena*> arena_{nullptr};
+};
+
+}  // namespace thimble::xla

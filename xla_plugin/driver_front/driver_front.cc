@@ -1,0 +1,47 @@
+#include "xla_plugin/driver_front/driver_front.h"
+
+#include <exception>
+#include <string>
+
+#include "xla_plugin/driver_front/front.h"
+
+namespace thimble::xla {
+namespace {
+
+// Texts are for one message each, so they may stay for ever.
+const char* Kept(const std::string& error) {
+  return error.empty() ? nullptr : (new std::string(error))->c_str();
+}
+
+template <typename Body>
+const char* Guard(Body body) noexcept {
+  try {
+    return Kept(body());
+  } catch (const std::exception&) {
+    return "the host is out of memory";
+  }
+}
+
+}  // namespace
+}  // namespace thimble::xla
+
+using thimble::xla::Front;
+using thimble::xla::Guard;
+
+uint32_t thimble_front_abi_version(void) { return THIMBLE_FRONT_ABI_VERSION; }
+
+const char* thimble_front_open(const char* path) {
+  return Guard([&] { return path == nullptr ? "path is null" : Front::Get().Open(path); });
+}
+
+const char* thimble_front_start(const char* conf, double memory_fraction, int preallocate) {
+  return Guard([&] {
+    return Front::Get().Start(conf == nullptr ? "" : conf, {memory_fraction, preallocate != 0});
+  });
+}
+
+thimble_arena* thimble_front_arena(int device) {
+  const Front& front = Front::Get();
+  const thimble::xla::Device* const found = front.on() ? front.DeviceOf(device) : nullptr;
+  return found == nullptr ? nullptr : found->arena();
+}

@@ -1,0 +1,35 @@
+/* What the front exports besides the driver's own functions: for the boot module, which opens and
+ * starts it, and for whoever wants to look at the arenas. Plain C; thimble.h explains the arena. */
+#ifndef THIMBLE_DRIVER_FRONT_H_
+#define THIMBLE_DRIVER_FRONT_H_
+
+#include <stdint.h>
+
+#include "allocator/thimble.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grows by one when a signature or a meaning below changes. */
+#define THIMBLE_FRONT_ABI_VERSION 1
+uint32_t thimble_front_abi_version(void);
+
+/* Opens the driver at `path`; from here on all calls are forwarded to it. Once, before anybody else
+ * can find the front. NULL, or what is wrong; the text stays valid. */
+const char* thimble_front_open(const char* path);
+
+/* Lets arenas serve memory. `conf` is THIMBLE_CONF (NULL: empty), `memory_fraction` what JAX was
+ * told to take of a device (0: nothing was said), `preallocate` whether to take it at once. NULL,
+ * or what is wrong: then everything stays the driver's. */
+const char* thimble_front_start(const char* conf, double memory_fraction, int preallocate);
+
+/* The arena of a GPU, by the driver's number of it; NULL if it has none (yet). It lives as long as
+ * the process. */
+thimble_arena* thimble_front_arena(int device);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* THIMBLE_DRIVER_FRONT_H_ */
