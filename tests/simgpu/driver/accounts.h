@@ -1,0 +1,45 @@
+// How much of each device's memory is taken, by what, and what the most was.
+//
+// A pool's memory is charged when the pool takes it from the device and refunded when the pool
+// gives it back, not when the program frees it: until then it is cached.
+//
+// Not thread-safe: Memory holds its lock.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "tests/simgpu/driver/options.h"
+
+namespace simgpu {
+
+enum class Kind { kPlain, kVirtual, kPool, kGlobal };
+inline constexpr int kKinds = 4;
+
+// As messages call it.
+const char* KindName(Kind kind);
+
+struct Account {
+  Bytes total = 0;
+  Bytes reserve = 0;
+  Bytes taken = 0;
+  Bytes peak = 0;
+  std::array<Bytes, kKinds> by_kind = {};
+
+  Bytes free_bytes() const { return total - reserve - taken; }
+};
+
+class Accounts {
+ public:
+  explicit Accounts(const Options& options);
+
+  // False if the device has less than that.
+  bool Charge(int device, Kind kind, Bytes bytes);
+  void Refund(int device, Kind kind, Bytes bytes);
+  const Account& Of(int device) const { return accounts_[static_cast<std::size_t>(device)]; }
+
+ private:
+  std::vector<Account> accounts_;
+};
+
+}  // namespace simgpu

@@ -1,0 +1,175 @@
+// Plain allocations, managed memory, pinned host memory.
+#include <algorithm>
+
+#include "tests/simgpu/driver/simulator.h"
+
+#undef cuMemAdvise
+#undef cuMemPrefetchAsync
+
+using simgpu::Account;
+using simgpu::Address;
+using simgpu::Bytes;
+using simgpu::Call;
+using simgpu::HostBlock;
+using simgpu::HostKind;
+using simgpu::Kind;
+using simgpu::Outcome;
+using simgpu::Segment;
+using simgpu::Simulator;
+
+namespace {
+
+int CurrentDevice() { return Simulator::Get().contexts.Current()->device; }
+
+Outcome Allocate(Bytes bytes, CUdeviceptr* pointer) {
+  Address address = 0;
+  const Outcome outcome =
+      Simulator::Get().memory.Allocate(Kind::kPlain, CurrentDevice(), bytes, &address);
+  if (outcome.ok()) *pointer = address;
+  return outcome;
+}
+
+Outcome Free(Address address) {
+  Simulator& simulator = Simulator::Get();
+  // The device may still have work in its streams that uses the block.
+  const Outcome waited = simulator.SynchronizeDevice(CurrentDevice());
+  if (!waited.ok()) return waited;
+  if (simulator.host_memory.Knows(address)) {
+    return simulator.host_memory.Free(HostKind::kManaged, address);
+  }
+  Segment segment;
+  Address begin = 0;
+  Bytes bytes = 0;
+  const bool is_of_pool =
+      simulator.memory.Find(address, &segment, &begin, &bytes) && segment.kind == Kind::kPool;
+  if (is_of_pool) return simulator.pools.Free(address, "cuMemFree");
+  return simulator.memory.Free(Kind::kPlain, address, "cuMemFree", nullptr, nullptr);
+}
+
+Outcome AllocateHost(Bytes bytes, unsigned flags, void** pointer) {
+  Address address = 0;
+  const Outcome outcome = Simulator::Get().host_memory.Allocate(
+      bytes, HostBlock{HostKind::kPinned, CurrentDevice(), flags}, &address);
+  if (outcome.ok()) *pointer = reinterpret_cast<void*>(address);
+  return outcome;
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
+  Call call("cuMemGetInfo", {}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  const Account account = Simulator::Get().memory.AccountOf(CurrentDevice());
+  *free_bytes = account.free_bytes();
+  *total_bytes = account.total;
+  return call.result();
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
+  Call call("cuMemAlloc", {{"size", bytes}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  return call.Return(Allocate(bytes, pointer));
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, std::size_t* pitch, std::size_t width,
+                            std::size_t height, unsigned int element) {
+  Call call("cuMemAllocPitch", {{"width", width}, {"height", height}, {"element", element}},
+            Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  *pitch = (width + 511) / 512 * 512;
+  return call.Return(Allocate(*pitch * height, pointer));
+}
+
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  Call call("cuMemFree", {{"pointer", pointer}}, Call::Needs::kContext);
+  if (!call.ok() || pointer == 0) return call.result();
+  return call.Return(Free(pointer));
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned int flags) {
+  Call call("cuMemAllocManaged", {{"size", bytes}, {"flags", flags}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  Address address = 0;
+  const Outcome outcome = Simulator::Get().host_memory.Allocate(
+      bytes, HostBlock{HostKind::kManaged, CurrentDevice(), flags}, &address);
+  if (outcome.ok()) *pointer = address;
+  return call.Return(outcome);
+}
+
+CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int flags) {
+  Call call("cuMemHostAlloc", {{"size", bytes}, {"flags", flags}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  return call.Return(AllocateHost(bytes, flags, pointer));
+}
+
+CUresult cuMemAllocHost_v2(void** pointer, std::size_t bytes) {
+  Call call("cuMemAllocHost", {{"size", bytes}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  return call.Return(AllocateHost(bytes, 0, pointer));
+}
+
+CUresult cuMemFreeHost(void* pointer) {
+  Call call("cuMemFreeHost", {{"pointer", pointer}}, Call::Needs::kContext);
+  if (!call.ok() || pointer == nullptr) return call.result();
+  const Outcome waited = Simulator::Get().SynchronizeDevice(CurrentDevice());
+  if (!waited.ok()) return call.Return(waited);
+  return call.Return(
+      Simulator::Get().host_memory.Free(HostKind::kPinned, reinterpret_cast<Address>(pointer)));
+}
+
+CUresult cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned int flags) {
+  Call call("cuMemHostRegister", {{"pointer", pointer}, {"size", bytes}, {"flags", flags}},
+            Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  const HostBlock block = {HostKind::kRegistered, CurrentDevice(), flags};
+  return call.Return(
+      Simulator::Get().host_memory.Register(reinterpret_cast<Address>(pointer), bytes, block));
+}
+
+CUresult cuMemHostUnregister(void* pointer) {
+  Call call("cuMemHostUnregister", {{"pointer", pointer}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  return call.Return(Simulator::Get().host_memory.Unregister(reinterpret_cast<Address>(pointer)));
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* pointer, unsigned int flags) {
+  Call call("cuMemHostGetDevicePointer", {{"pointer", pointer}, {"flags", flags}},
+            Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  const auto address = reinterpret_cast<Address>(pointer);
+  if (!Simulator::Get().host_memory.Knows(address)) return call.Return(CUDA_ERROR_INVALID_VALUE);
+  *device = address;
+  return call.result();
+}
+
+CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
+  Call call("cuMemHostGetFlags", {{"pointer", pointer}}, Call::Needs::kContext);
+  if (!call.ok()) return call.result();
+  HostBlock block;
+  Address begin = 0;
+  Bytes bytes = 0;
+  if (!Simulator::Get().host_memory.Find(reinterpret_cast<Address>(pointer), &block, &begin,
+                                         &bytes)) {
+    return call.Return(CUDA_ERROR_INVALID_VALUE);
+  }
+  *flags = block.flags;
+  return call.result();
+}
+
+// Where managed memory lives makes no difference here.
+CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice, CUdevice device) {
+  Call call("cuMemAdvise",
+            {{"pointer", pointer}, {"size", bytes}, {"advice", advice}, {"device", device}});
+  return call.result();
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
+                            CUstream stream) {
+  Call call("cuMemPrefetchAsync",
+            {{"pointer", pointer}, {"size", bytes}, {"device", device}, {"stream", stream}});
+  return call.result();
+}
+
+}  // extern "C"

@@ -1,0 +1,81 @@
+// One call of the driver's interface, from its first line to its return: counted, made to fail if
+// somebody asked for that, refused before cuInit, written to the log with its result.
+//
+//   CUresult cuSomething(...) {
+//     Call call("cuSomething", {{"size", size}});
+//     if (!call.ok()) return call.result();
+//     ...
+//     return call.Return(outcome);
+//   }
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cuda.h"
+
+namespace simgpu {
+
+// What came of a request. `illegal` is not empty when the caller broke a rule of CUDA's, which is
+// more than an error: a program without bugs never does.
+struct Outcome {
+  CUresult code = CUDA_SUCCESS;
+  std::string illegal;
+
+  bool ok() const { return code == CUDA_SUCCESS; }
+};
+
+inline Outcome Success() { return {}; }
+inline Outcome Failure(CUresult code) { return {code, ""}; }
+inline Outcome Illegal(CUresult code, std::string why) { return {code, std::move(why)}; }
+
+// "0x7f0012345000", as addresses appear in every message.
+std::string Hex(std::uint64_t value);
+
+struct Argument {
+  template <typename T>
+  Argument(const char* argument_name, T argument) : name(argument_name) {
+    if constexpr (std::is_pointer_v<T>) {
+      value = reinterpret_cast<std::uintptr_t>(argument);
+    } else {
+      value = static_cast<std::uint64_t>(argument);
+    }
+  }
+  const char* name;
+  std::uint64_t value;
+};
+
+class Call {
+ public:
+  // Who may call: most need cuInit() first; many need a current context as well.
+  enum class Needs { kNothing, kInit, kContext };
+
+  explicit Call(const char* name, std::initializer_list<Argument> arguments = {},
+                Needs needs = Needs::kInit);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool ok() const { return result_ == CUDA_SUCCESS; }
+  CUresult result() const { return result_; }
+
+  // More arguments, as words of their own, where numbers do not do. Only called if is_logged().
+  bool is_logged() const { return is_logged_; }
+  void Note(const std::string& text) { line_ += " " + text; }
+
+  CUresult Return(const Outcome& outcome);
+  CUresult Return(CUresult code) { return result_ = code; }
+  // The caller broke a rule: it is told so with `code`, and the log says why.
+  CUresult Refuse(CUresult code, const std::string& why) { return Return(Illegal(code, why)); }
+
+ private:
+  const char* const name_;
+  bool is_logged_ = false;
+  std::string line_;
+  CUresult result_ = CUDA_SUCCESS;
+};
+
+}  // namespace simgpu

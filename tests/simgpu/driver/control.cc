@@ -1,0 +1,99 @@
+#include "tests/simgpu/driver/control.h"
+
+#include <cstdio>
+#include <string>
+
+#include "tests/simgpu/driver/simulator.h"
+
+using simgpu::Account;
+using simgpu::Kind;
+using simgpu::Outcome;
+using simgpu::Piece;
+using simgpu::Simulator;
+using simgpu::VirtualCounts;
+
+namespace {
+
+std::size_t Of(const Account& account, Kind kind) {
+  return account.by_kind[static_cast<std::size_t>(kind)];
+}
+
+// When the process ends: what nvidia-smi would have shown last, and what nobody gave back. A
+// framework keeps most of its memory until the end, so that this is no list of mistakes.
+__attribute__((destructor)) void PrintSummary() {
+  Simulator& simulator = Simulator::Get();
+  if (!simulator.options.summary || !simulator.is_initialized()) return;
+  constexpr double kMiB = 1 << 20;
+  for (int device = 0; device < simulator.options.gpus; ++device) {
+    const Account account = simulator.memory.AccountOf(device);
+    std::fprintf(stderr,
+                 "simgpu: %d %s  %.1f MiB taken (cuMemAlloc %.1f, cuMemCreate %.1f, pools %.1f), "
+                 "peak %.1f of %.1f MiB\n",
+                 device, simulator.options.NameOf(device).c_str(), account.taken / kMiB,
+                 Of(account, Kind::kPlain) / kMiB, Of(account, Kind::kVirtual) / kMiB,
+                 Of(account, Kind::kPool) / kMiB, account.peak / kMiB, account.total / kMiB);
+  }
+  const VirtualCounts counts = simulator.memory.CountVirtual();
+  std::fprintf(stderr, "simgpu: %zu chunks, %zu mappings, %zu reservations, %lu illegal calls\n",
+               counts.chunks, counts.mappings, counts.reservations, simulator.log.illegal_calls());
+}
+
+}  // namespace
+
+extern "C" {
+
+CUresult simgpu_check(const void* pointer, const char* who) {
+  Simulator& simulator = Simulator::Get();
+  simulator.results.Launched();
+  const auto address = reinterpret_cast<simgpu::Address>(pointer);
+  if (!simulator.memory.Contains(address)) return CUDA_SUCCESS;
+  const auto context = simulator.contexts.Current();
+  std::vector<Piece> ignored;
+  const Outcome outcome = simulator.memory.Translate(
+      address, 1, context == nullptr ? simgpu::Memory::kAnyDevice : context->device, &ignored);
+  if (!outcome.ok()) simulator.log.WriteIllegal(std::string(who) + ": " + outcome.illegal);
+  return outcome.code;
+}
+
+void simgpu_restart(const char* conf) { simgpu::Restart(conf); }
+
+void simgpu_watch(void (*line)(const char* text)) { Simulator::Get().log.SetSink(line); }
+
+int simgpu_hold(CUstream stream) {
+  const auto found = Simulator::Get().FindStream(stream);
+  if (found != nullptr) found->Hold();
+  return found != nullptr;
+}
+
+int simgpu_resume(CUstream stream) {
+  const auto found = Simulator::Get().FindStream(stream);
+  if (found != nullptr) found->Release();
+  return found != nullptr;
+}
+
+int simgpu_get_memory(int device, simgpu_memory* memory) {
+  Simulator& simulator = Simulator::Get();
+  if (!simulator.IsDevice(device)) return 0;
+  const Account account = simulator.memory.AccountOf(device);
+  *memory = {account.total,
+             account.taken,
+             account.peak,
+             Of(account, Kind::kPlain),
+             Of(account, Kind::kVirtual),
+             Of(account, Kind::kPool)};
+  return 1;
+}
+
+void simgpu_get_counts(simgpu_counts* counts) {
+  Simulator& simulator = Simulator::Get();
+  const VirtualCounts virtual_counts = simulator.memory.CountVirtual();
+  *counts = {simulator.log.illegal_calls(),
+             virtual_counts.chunks,
+             virtual_counts.mappings,
+             virtual_counts.reservations,
+             simulator.events.size(),
+             simulator.streams.size(),
+             static_cast<std::size_t>(simulator.contexts.LiveRetains())};
+}
+
+}  // extern "C"

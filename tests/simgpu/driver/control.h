@@ -1,0 +1,53 @@
+// What the simulator offers beyond CUDA's interface, to the libraries beside it and to tests. Find
+// these with dlsym() in the libcuda.so.1 that the program has loaded.
+#pragma once
+
+#include <stddef.h>
+
+#include "cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// For a library call that is handed `pointer`: CUDA_ERROR_ILLEGAL_ADDRESS, and a line in the list
+// of illegal calls that names `who`, if that is device memory which the current device may not use.
+// Anything that is not device memory passes. Also counts as a launch, see results.h.
+CUresult simgpu_check(const void* pointer, const char* who);
+
+// A new machine: SIMGPU_CONF is `conf`. Every handle and address of before is gone.
+void simgpu_restart(const char* conf);
+
+// Sees every call as a line; null: nobody.
+void simgpu_watch(void (*line)(const char* text));
+
+// Work on `stream` waits until it is resumed. False if it is not alive.
+int simgpu_hold(CUstream stream);
+int simgpu_resume(CUstream stream);
+
+typedef struct {
+  size_t total;
+  size_t taken;   // by everything
+  size_t peak;    // the most of it
+  size_t plain;   // of it by cuMemAlloc
+  size_t chunks;  // by cuMemCreate
+  size_t pools;   // by memory pools, cached memory included
+} simgpu_memory;
+
+typedef struct {
+  size_t illegal_calls;
+  size_t chunks;  // physical memory of cuMemCreate that something still refers to
+  size_t mappings;
+  size_t reservations;
+  size_t events;
+  size_t streams;
+  size_t contexts;  // how often primary contexts are retained
+} simgpu_counts;
+
+// False if there is no such device.
+int simgpu_get_memory(int device, simgpu_memory* memory);
+void simgpu_get_counts(simgpu_counts* counts);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,150 @@
+// Device memory: which address is backed by which bytes, who may use it, and what it costs.
+//
+// The rules are cuda.h's, as in allocator/driver/driver.h:
+//   R1  A chunk is mapped whole and from its start.
+//   R2  Map only onto reserved addresses where nothing is mapped now.
+//   R3  Unmap takes exactly one mapping, never a part and never two.
+//   R4  A new mapping has no access until SetAccess, which needs a fully mapped range.
+//   R5  Addresses and sizes are positive multiples of the granularity.
+//   R6  Release takes exactly what Reserve gave, with nothing mapped in it.
+//   R7  A chunk may be destroyed while mapped: its bytes live until the last Unmap.
+//   R8  Whoever imported a chunk, or holds a descriptor of it, counts as a reference.
+// A request that breaks one is refused and changes nothing.
+//
+// Thread-safe. Bytes are copied by the caller without a lock, between the pieces that Translate()
+// gives: a device does not protect a program from its own races either.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tests/simgpu/driver/accounts.h"
+#include "tests/simgpu/driver/address_space.h"
+#include "tests/simgpu/driver/backing.h"
+#include "tests/simgpu/driver/call.h"
+
+namespace simgpu {
+
+// Physical memory of cuMemCreate.
+struct Chunk {
+  Bytes bytes = 0;
+  int device = 0;
+  char* host = nullptr;
+  bool shareable = false;
+  int references = 0;  // handles, mappings and descriptors
+};
+
+// Addresses that are backed.
+struct Segment {
+  char* host = nullptr;
+  int device = 0;
+  Kind kind = Kind::kPlain;
+  std::uint32_t access = 0;      // bit d: device d may read and write
+  std::shared_ptr<Chunk> chunk;  // kVirtual
+  CUmemoryPool pool = nullptr;   // kPool
+};
+
+// A run of device memory as the host sees it.
+struct Piece {
+  char* host;
+  Bytes bytes;
+};
+
+struct VirtualCounts {
+  std::size_t chunks = 0;  // with a reference left
+  std::size_t mappings = 0;
+  std::size_t reservations = 0;
+};
+
+class Memory {
+ public:
+  explicit Memory(const Options& options);
+  ~Memory();
+
+  bool Contains(Address address) const { return addresses_.Contains(address); }
+
+  // Whole blocks. `charged`: the caller has paid for the bytes already.
+  Outcome Allocate(Kind kind, int device, Bytes bytes, Address* address);
+  Outcome AllocateFromPool(CUmemoryPool pool, int device, std::uint32_t access, Bytes bytes,
+                           Address* address);
+  // `freed` may be null. What it gets is the block as it was.
+  Outcome Free(Kind kind, Address address, const char* by, Segment* freed, Bytes* bytes);
+
+  // Charges of a pool as a whole, see accounts.h.
+  bool Charge(int device, Kind kind, Bytes bytes);
+  void Refund(int device, Kind kind, Bytes bytes);
+  Account AccountOf(int device);
+  // Tries to make room on a device that has none; called without a lock.
+  void SetReclaim(std::function<void(int device)> reclaim) { reclaim_ = std::move(reclaim); }
+
+  // Virtual memory.
+  Outcome Reserve(Bytes bytes, Bytes alignment, Address* address);
+  Outcome Release(Address address, Bytes bytes);
+  Outcome Create(int device, Bytes bytes, bool shareable, CUmemGenericAllocationHandle* handle);
+  Outcome Destroy(CUmemGenericAllocationHandle handle);
+  Outcome Retain(Address address, CUmemGenericAllocationHandle* handle);
+  Outcome Map(Address address, Bytes bytes, Bytes offset, CUmemGenericAllocationHandle handle);
+  Outcome Unmap(Address address, Bytes bytes);
+  Outcome SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke);
+  Outcome Export(CUmemGenericAllocationHandle handle, int* descriptor);
+  Outcome Import(int descriptor, CUmemGenericAllocationHandle* handle);
+  std::shared_ptr<Chunk> FindChunk(CUmemGenericAllocationHandle handle);
+  VirtualCounts CountVirtual();
+
+  // Every device that may use any of a pool's blocks from now on.
+  void SetPoolAccess(CUmemoryPool pool, std::uint32_t access);
+  // Device `from` reaches the plain memory of device `to`, or no longer.
+  void SetPeer(int from, int to, bool enabled);
+  bool IsPeer(int from, int to);
+
+  // What is at `address`: false if nothing is. `begin` and `bytes` are of the block or mapping.
+  bool Find(Address address, Segment* segment, Address* begin, Bytes* bytes);
+  // The reservation around an address, or false.
+  bool FindReservation(Address address, Address* begin, Bytes* bytes);
+
+  // [address, address + bytes) as host memory, for device `user` (kAnyDevice: copies, which reach
+  // every device). CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the first bad byte.
+  static constexpr int kAnyDevice = -1;
+  Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
+
+ private:
+  struct Exported {
+    int read_end;  // of a pipe: hung up when all copies of the descriptor are closed
+    std::uint64_t inode;
+    std::shared_ptr<Chunk> chunk;
+  };
+  struct Handle {
+    std::shared_ptr<Chunk> chunk;
+    int count;  // cuMemRetainAllocationHandle counts
+  };
+
+  bool ChargeOrReclaim(int device, Kind kind, Bytes bytes);
+  Outcome Place(Segment segment, Bytes bytes, Address* address);
+  void Drop(const std::shared_ptr<Chunk>& chunk);
+  void SweepExports();
+  bool Reaches(const Segment& segment, int user) const;
+  std::string Describe(Address address);
+  bool IsMultiple(std::uint64_t value) const { return value % granularity_ == 0; }
+
+  const Bytes granularity_;
+  std::function<void(int device)> reclaim_;
+
+  std::mutex mutex_;
+  AddressSpace addresses_;
+  Backing backing_;
+  Accounts accounts_;
+  RangeMap<Segment> segments_;
+  RangeMap<char> reservations_;
+  RangeMap<std::string> unmapped_;  // who unmapped what inside live reservations
+  std::map<CUmemGenericAllocationHandle, Handle> handles_;
+  CUmemGenericAllocationHandle next_handle_ = 0x52000000;
+  std::size_t chunks_ = 0;
+  std::vector<Exported> exports_;
+  std::uint32_t peers_[kMaxDevices] = {};  // bit d of [from]: from reaches d
+};
+
+}  // namespace simgpu

@@ -1,0 +1,166 @@
+// libnvidia-ml.so.1: the machine as a monitoring tool sees it. Types are those of nvml.h, which no
+// wheel here brings; only what TensorFlow and JAX ask for at start has an answer.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tests/simgpu/driver/control.h"
+#include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/stub.h"
+
+namespace {
+
+enum nvmlReturn_t {
+  NVML_SUCCESS = 0,
+  NVML_ERROR_INVALID_ARGUMENT = 2,
+  NVML_ERROR_NOT_SUPPORTED = 3,
+  NVML_ERROR_NOT_FOUND = 6,
+  NVML_ERROR_INSUFFICIENT_SIZE = 7,
+};
+
+using nvmlDevice_t = void*;
+
+struct nvmlMemory_t {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+constexpr int kFirstBus = 4;  // as libcuda.so.1 numbers them
+
+const simgpu::Options& GetOptions() {
+  static const auto* const options = [] {
+    auto* const read = new simgpu::Options;
+    const char* const conf = std::getenv("SIMGPU_CONF");
+    std::string error;
+    // What is wrong with it is for cuInit to say.
+    if (!simgpu::ParseOptions(conf == nullptr ? "" : conf, read, &error)) *read = {};
+    return read;
+  }();
+  return *options;
+}
+
+// Handles are ordinals plus one, so that none is null.
+nvmlDevice_t HandleOf(int device) {
+  return reinterpret_cast<nvmlDevice_t>(static_cast<std::intptr_t>(device) + 1);
+}
+int DeviceOf(nvmlDevice_t handle) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(handle)) - 1;
+}
+bool IsDevice(int device) { return device >= 0 && device < GetOptions().gpus; }
+
+nvmlReturn_t Give(const std::string& text, char* to, unsigned length) {
+  if (text.size() >= length) return NVML_ERROR_INSUFFICIENT_SIZE;
+  std::strcpy(to, text.c_str());
+  return NVML_SUCCESS;
+}
+
+// What this process has taken; a process without libcuda.so.1 has taken nothing.
+unsigned long long TakenBytes(int device) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return 0;
+  const auto get =
+      reinterpret_cast<decltype(&simgpu_get_memory)>(dlsym(driver, "simgpu_get_memory"));
+  simgpu_memory memory = {};
+  if (get != nullptr) get(device, &memory);
+  dlclose(driver);
+  return memory.taken;
+}
+
+}  // namespace
+
+int simgpu::NotSimulated(const char* /*name*/) { return NVML_ERROR_NOT_SUPPORTED; }
+
+extern "C" {
+
+int nvmlInit(void) { return NVML_SUCCESS; }
+int nvmlInit_v2(void) { return NVML_SUCCESS; }
+int nvmlInitWithFlags(unsigned int /*flags*/) { return NVML_SUCCESS; }
+int nvmlShutdown(void) { return NVML_SUCCESS; }
+
+const char* nvmlErrorString(int result) {
+  return result == NVML_SUCCESS ? "Success" : "Not simulated";
+}
+
+int nvmlSystemGetDriverVersion(char* version, unsigned int length) {
+  return Give("575.57.08", version, length);  // the one that came with CUDA 12.9
+}
+
+int nvmlSystemGetNVMLVersion(char* version, unsigned int length) {
+  return Give("12.575.57.08", version, length);
+}
+
+int nvmlSystemGetCudaDriverVersion(int* version) {
+  *version = 12090;
+  return NVML_SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return nvmlSystemGetCudaDriverVersion(version);
+}
+
+int nvmlDeviceGetCount_v2(unsigned int* count) {
+  *count = static_cast<unsigned>(GetOptions().gpus);
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCount(unsigned int* count) { return nvmlDeviceGetCount_v2(count); }
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t* device) {
+  const int ordinal = static_cast<int>(index);
+  if (!IsDevice(ordinal)) return NVML_ERROR_INVALID_ARGUMENT;
+  *device = HandleOf(ordinal);
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t* device) {
+  return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char* text, nvmlDevice_t* device) {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  const bool parsed = std::sscanf(text, "%x:%x:", &domain, &bus) == 2;
+  const int ordinal = static_cast<int>(bus) - kFirstBus;
+  if (!parsed || !IsDevice(ordinal)) return NVML_ERROR_NOT_FOUND;
+  *device = HandleOf(ordinal);
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetHandleByPciBusId(const char* text, nvmlDevice_t* device) {
+  return nvmlDeviceGetHandleByPciBusId_v2(text, device);
+}
+
+int nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int* index) {
+  if (!IsDevice(DeviceOf(device))) return NVML_ERROR_INVALID_ARGUMENT;
+  *index = static_cast<unsigned>(DeviceOf(device));
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetName(nvmlDevice_t device, char* name, unsigned int length) {
+  if (!IsDevice(DeviceOf(device))) return NVML_ERROR_INVALID_ARGUMENT;
+  return Give(GetOptions().NameOf(DeviceOf(device)), name, length);
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t /*device*/, unsigned int* generation) {
+  *generation = 4;
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t /*device*/, unsigned int* width) {
+  *width = 16;
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
+  if (!IsDevice(DeviceOf(device))) return NVML_ERROR_INVALID_ARGUMENT;
+  memory->total = GetOptions().MemoryOf(DeviceOf(device));
+  memory->used = TakenBytes(DeviceOf(device));
+  memory->free = memory->total - memory->used;
+  return NVML_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,42 @@
+// What a user can choose, as one string: SIMGPU_CONF=key:value,key:value. README.md explains each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simgpu {
+
+using Bytes = std::uint64_t;
+
+inline constexpr int kMaxDevices = 16;
+
+struct Options {
+  int gpus = 1;
+  // One entry per device; the last one stands for all that follow.
+  std::vector<Bytes> memory = {Bytes{80} << 30};
+  std::vector<std::string> name = {"NVIDIA A100-SXM4-80GB"};
+  Bytes reserve = 0;  // of each device, for what a context takes by itself
+  Bytes granularity = Bytes{2} << 20;
+  int capability = 80;  // compute capability, times ten
+  bool vmm = true;      // what the device says it supports
+  bool pools = true;
+  bool peers = true;
+  bool descriptors = true;
+  Bytes copy = Bytes{1} << 20;  // longer copies inside devices leave the bytes alone
+  Bytes results = 4096;         // up to here a read that no copy wrote gives zeros...
+  int truth = 1;                // ...and a single byte gives this
+  std::string log;              // file for every call
+  std::string illegal;          // file for calls that break a rule; "": standard error
+  std::string fault;            // see faults.h
+  bool summary = false;         // totals on standard error when the process ends
+
+  Bytes MemoryOf(int device) const;
+  const std::string& NameOf(int device) const;
+};
+
+// False, and `error` names the key or value and the valid choices, if `text` makes no sense.
+bool ParseOptions(const std::string& text, Options* options, std::string* error);
+
+}  // namespace simgpu
