@@ -1,0 +1,12 @@
+"""VGG16: few layers, large ones."""
+
+import keras_program
+import keras
+
+if __name__ == "__main__":
+    parser = keras_program.parser(__doc__)
+    parser.add_argument("--size", type=int, default=224, help="pixels per side")
+    options = parser.parse_args()
+    model = keras.applications.VGG16(weights=None, input_shape=(options.size, options.size, 3))
+    keras_program.compile_classifier(model, options, from_logits=False)
+    keras_program.train("vgg16", model, keras_program.images(options), options)
