@@ -25,19 +25,17 @@ using tensorflow::GPUOptions;
 // BFC, and the one thing its regions must know and BFC does not tell them.
 class BfcFront final : public tensorflow::GPUBFCAllocator {
  public:
-  BfcFront(std::unique_ptr<TfSubAllocator> regions, std::size_t bytes, const std::string& name,
+  // Takes `regions` over.
+  BfcFront(TfSubAllocator* regions, std::size_t bytes, const std::string& name,
            const Options& options)
-      : BfcFront(regions.get(), std::move(regions), bytes, name, options) {}
+      : GPUBFCAllocator(std::unique_ptr<tsl::SubAllocator>(regions), bytes, name, options),
+        regions_(regions) {}
 
   void SetStreamAndPreallocateMemory(void* stream) override {
     regions_->SetStream(reinterpret_cast<std::uintptr_t>(stream));
   }
 
  private:
-  BfcFront(TfSubAllocator* view, std::unique_ptr<TfSubAllocator> regions, std::size_t bytes,
-           const std::string& name, const Options& options)
-      : GPUBFCAllocator(std::move(regions), bytes, name, options), regions_(view) {}
-
   TfSubAllocator* const regions_;  // owned by the base
 };
 
@@ -154,7 +152,7 @@ absl::Status ProcessState::Serve(const GPUOptions& options, tsl::TfDeviceId id,
     bfc_options.allow_retry_on_failure = !experimental.disallow_retry_on_allocation_failure();
     parts.sub_allocator = regions.get();
     auto front =
-        std::make_unique<BfcFront>(std::move(regions), LimitOf(*arena),
+        std::make_unique<BfcFront>(regions.release(), LimitOf(*arena),
                                    absl::StrCat("GPU_", id.value(), "_thimble_bfc"), bfc_options);
     if (parts.counter != nullptr) front->SetTimingCounter(parts.counter.get());
     parts.bfc_allocator = front.get();

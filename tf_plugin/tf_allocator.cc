@@ -50,21 +50,21 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
     return block;
   };
   void* block = try_allocate();
-  const bool may_retry = attributes.retry_on_failure;
-  // Beyond the limit no free can help.
-  if (status == THIMBLE_OUT_OF_MEMORY && may_retry && bytes <= limit_ &&
-      options_.retry > absl::ZeroDuration()) {
-    block = freed_.TryUntil(options_.retry, try_allocate);
-  }
-  if (block == nullptr) {
-    if (status == THIMBLE_OUT_OF_MEMORY) {
-      ReportOom(bytes, may_retry);
-    } else {
-      LOG(ERROR) << options_.name << " cannot allocate " << bytes
-                 << " bytes: " << thimble_last_error();
+  if (status == THIMBLE_OUT_OF_MEMORY) {
+    // Beyond the limit no free can help.
+    const bool may_wait =
+        attributes.retry_on_failure && bytes <= limit_ && options_.retry > absl::ZeroDuration();
+    const bool in_vain = may_wait && WouldWaitInVain(bytes);
+    if (may_wait && !in_vain) {
+      block = freed_.TryUntil(options_.retry, try_allocate);
+      if (block == nullptr) RememberVainWait(bytes);
     }
-    return nullptr;
+    if (block == nullptr) ReportOom(bytes, attributes, in_vain);
+  } else if (block == nullptr) {
+    LOG(ERROR) << options_.name << " cannot allocate " << bytes
+               << " bytes: " << thimble_last_error();
   }
+  if (block == nullptr) return nullptr;
   blocks_.Add(block, {bytes, next_id_.fetch_add(1, std::memory_order_relaxed)});
   Count(RoundUp(bytes));
   return block;
@@ -94,18 +94,35 @@ void TfAllocator::Count(std::size_t allocated) {
   RaiseTo(bytes, &largest_);
 }
 
-void TfAllocator::ReportOom(std::size_t bytes, bool may_retry) {
+bool TfAllocator::WouldWaitInVain(std::size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  return vain_.bytes != 0 && bytes >= vain_.bytes &&
+         in_use_.load(std::memory_order_relaxed) >= vain_.in_use;
+}
+
+void TfAllocator::RememberVainWait(std::size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  vain_ = {bytes, in_use_.load(std::memory_order_relaxed)};
+}
+
+void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes,
+                            bool again) {
+  if (!attributes.retry_on_failure) {
+    static std::atomic<int> reports{0};
+    if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
+    LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
+                 << ". It can do without them, perhaps more slowly.";
+    return;
+  }
+  if (again) {
+    LOG(WARNING) << options_.name << " ran out of memory again: " << bytes << " bytes for "
+                 << CurrentOp() << ", and nothing was freed since.";
+    return;
+  }
   thimble_oom oom = {};
   oom.struct_size = sizeof(oom);
   thimble_explain(arena_, &oom);
-  if (may_retry) {
-    LOG(WARNING) << OomText(options_.name, CurrentOp(), oom, names_);
-    return;
-  }
-  static std::atomic<int> reports{0};
-  if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
-  LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
-               << ". It can do without them, perhaps more slowly.";
+  LOG(WARNING) << OomText(options_.name, CurrentOp(), oom, names_);
 }
 
 std::size_t TfAllocator::RequestedSize(const void* block) const {

@@ -16,6 +16,8 @@
 #include <optional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "allocator/thimble.h"
 #include "tf_plugin/block_table.h"
@@ -59,8 +61,17 @@ class TfAllocator final : public tsl::Allocator {
   static constexpr std::size_t kUnit = 256;
   static std::size_t RoundUp(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
+  // A request that waited in vain. Until something is freed, one as large would do so too: an op
+  // that fails leaves many behind it, and each of them would wait as long.
+  struct VainWait {
+    std::size_t bytes = 0;  // 0: none
+    std::int64_t in_use = 0;
+  };
+  bool WouldWaitInVain(std::size_t bytes);
+  void RememberVainWait(std::size_t bytes);
+
   void Count(std::size_t allocated);
-  void ReportOom(std::size_t bytes, bool may_retry);
+  void ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes, bool again);
 
   thimble_arena* const arena_;
   const Options options_;
@@ -69,6 +80,8 @@ class TfAllocator final : public tsl::Allocator {
   KeyNames names_;
   BlockTable blocks_;
   FreeSignal freed_;
+  absl::Mutex mutex_;
+  VainWait vain_ ABSL_GUARDED_BY(mutex_);
 
   std::atomic<std::int64_t> next_id_{1};
   std::atomic<std::int64_t> allocations_{0};  // since ClearStats()
