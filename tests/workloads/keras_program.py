@@ -76,5 +76,5 @@ def compile_classifier(model, options, optimizer="adam", from_logits=True):
 def train(workload, model, batch, options):
     """Trains a compiled model on the same batch again and again."""
     usage = Usage()
-    model.fit(repeat(batch, options.steps), verbose=0, callbacks=[usage])
+    model.fit(repeat(batch, options.steps), shuffle=False, verbose=0, callbacks=[usage])
     program.report(workload, usage, jit=options.jit, parameters=model.count_params())

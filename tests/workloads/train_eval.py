@@ -15,6 +15,6 @@ if __name__ == "__main__":
     large = keras_program.tokens(options, options.tokens, options.vocabulary)
     usage = keras_program.Usage()
     for _ in range(options.rounds):
-        model.fit(keras_program.repeat(small, options.steps), verbose=0, callbacks=[usage])
+        model.fit(keras_program.repeat(small, options.steps), shuffle=False, verbose=0, callbacks=[usage])
         model.evaluate(keras_program.repeat(large, 1), verbose=0)
     program.report("train_eval", usage, jit=options.jit, parameters=model.count_params())
