@@ -1,0 +1,70 @@
+// The front, on, over the simulated driver with two GPUs of 1 GiB. Once per process: like JAX's.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "allocator/thimble.h"
+#include "gtest/gtest.h"
+#include "xla_plugin/driver_front/cuda_abi.h"
+#include "xla_plugin/driver_front/driver_front.h"
+#include "xla_plugin/driver_front/real_driver.h"
+#include "xla_plugin/driver_front/served.h"
+
+namespace thimble::xla {
+
+inline constexpr std::size_t kMiB = 1 << 20;
+
+// Calls that break CUDA's rules, one per line; the simulator writes them down.
+std::string IllegalCalls();
+
+// A function of the driver that the front only forwards.
+template <typename... Arguments>
+CUresult Forwarded(const char* name, Arguments... arguments) {
+  void* function = nullptr;
+  int status = 0;
+  const CUresult result = cuGetProcAddress_v2(name, &function, 12000, 0, &status);
+  if (result != kSuccess) return result;
+  return reinterpret_cast<CUresult (*)(Arguments...)>(function)(arguments...);
+}
+
+// Work on a stream that goes on until Release().
+class Gate {
+ public:
+  explicit Gate(CUstream stream);
+  ~Gate() { Release(); }
+  void Release();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  bool passed_ = false;
+};
+
+class FrontTest : public testing::Test {
+ protected:
+  static constexpr int kDevices = 2;
+
+  static void SetUpTestSuite();
+  void SetUp() override;
+  void TearDown() override;
+
+  void UseDevice(int ordinal);
+  CUmemoryPool PoolOf(int ordinal);
+  CUstream NewStream();
+
+  CUdeviceptr Allocate(std::size_t bytes, CUstream stream, int device = 0);
+  void Free(CUdeviceptr pointer, CUstream stream);
+  CUdeviceptr AllocatePlain(std::size_t bytes);
+
+  thimble_stats StatsOf(int device);
+
+ private:
+  static CUcontext contexts_[kDevices];
+  std::vector<CUstream> streams_;
+};
+
+}  // namespace thimble::xla
