@@ -60,7 +60,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr* pointer, std::size_t bytes, CUmemo
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
-  Call call("cuMemFreeAsync", {{"pointer", pointer}, {"stream", stream}}, Call::Needs::kContext);
+  Call call("cuMemFreeAsync", {{"pointer", pointer}, {"stream", stream}},
+            Call::ContextUnless(stream));
   if (!call.ok() || pointer == 0) return call.result();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEM_FREE;

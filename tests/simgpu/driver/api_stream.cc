@@ -71,7 +71,7 @@ CUresult Launch(const char* name, CUstream stream, std::function<void()> functio
 CUresult WriteValue(const char* name, CUstream stream, CUdeviceptr address, simgpu::Bytes bytes,
                     std::uint64_t value) {
   Call call(name, {{"stream", stream}, {"pointer", address}, {"value", value}},
-            Call::Needs::kContext);
+            Call::ContextUnless(stream));
   if (!call.ok()) return call.result();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
@@ -97,7 +97,7 @@ bool IsReached(std::uint64_t is, std::uint64_t wanted, unsigned flags) {
 CUresult WaitValue(const char* name, CUstream stream, CUdeviceptr address, simgpu::Bytes bytes,
                    std::uint64_t value, unsigned flags) {
   Call call(name, {{"stream", stream}, {"pointer", address}, {"value", value}, {"flags", flags}},
-            Call::Needs::kContext);
+            Call::ContextUnless(stream));
   if (!call.ok()) return call.result();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
@@ -157,7 +157,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 CUresult cuStreamSynchronize(CUstream handle) {
-  Call call("cuStreamSynchronize", {{"stream", handle}}, Call::Needs::kContext);
+  Call call("cuStreamSynchronize", {{"stream", handle}}, Call::ContextUnless(handle));
   const std::shared_ptr<Stream> stream = FindStream(call, handle);
   if (stream == nullptr) return call.result();
   const Outcome outcome = stream->Synchronize();
@@ -166,7 +166,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
 }
 
 CUresult cuStreamQuery(CUstream handle) {
-  Call call("cuStreamQuery", {{"stream", handle}}, Call::Needs::kContext);
+  Call call("cuStreamQuery", {{"stream", handle}}, Call::ContextUnless(handle));
   const std::shared_ptr<Stream> stream = FindStream(call, handle);
   if (stream == nullptr) return call.result();
   return call.Return(stream->IsIdle() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);

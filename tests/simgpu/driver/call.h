@@ -52,6 +52,10 @@ class Call {
  public:
   // Who may call: most need cuInit() first; many need a current context as well.
   enum class Needs { kNothing, kInit, kContext };
+  // A stream that the program made says by itself which context is meant.
+  static Needs ContextUnless(CUstream stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) > 2 ? Needs::kInit : Needs::kContext;
+  }
 
   explicit Call(const char* name, std::initializer_list<Argument> arguments = {},
                 Needs needs = Needs::kInit);
