@@ -82,6 +82,11 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   return address;
 }
 
+inline Address Space::HandStitched(Placed placed, const Request& request) {
+  ++stitches_;
+  return Hand(placed, request);
+}
+
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
   if (frontier_.last_tag() > 1) CleanPassed();
   heap_.DrainSmall(tag);
@@ -90,45 +95,47 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
   const Bytes bytes = PaddedBytes(request);
   if (options_.stitch) {
     if (const auto placed = stitcher_.TakeCached(bytes, tag)) {
-      ++stitches_;
       ++stitch_hits_;
-      return Hand(*placed, request);
+      return HandStitched(*placed, request);
     }
   }
   if (GrowWithinSlack(bytes, tag)) {
     if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   }
-  return BuildOrGrow(request, tag);
+  if (!options_.stitch) return GrowContiguously(request, tag);
+  // New memory is better than a stitch that strands some, but only while there is any.
+  absl::StatusOr<Address> address = BuildOrGrow(request, tag, Stranding::kAvoid);
+  if (absl::IsResourceExhausted(address.status())) {
+    address = BuildOrGrow(request, tag, Stranding::kAccept);
+  }
+  return address;
 }
 
 // Stitches what is free; if that is too little, takes what is missing from the driver and tries
 // once more. Growth that did not help is given back (P4).
-absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag) {
+absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag,
+                                           Stranding stranding) {
   const Bytes bytes = PaddedBytes(request);
-  Bytes shortfall = ContiguousShortfall(bytes, tag);
-  if (options_.stitch) {
-    THIMBLE_ASSIGN_OR_RETURN(const Stitcher::Outcome outcome, stitcher_.Build(bytes, tag));
-    if (outcome.placed.block != kNoBlock) {
-      ++stitches_;
-      return Hand(outcome.placed, request);
-    }
-    shortfall = outcome.shortfall;
-  }
-  // Scattered holes are of no use to a block that must be in one piece.
-  const bool at_end = !options_.stitch && shortfall <= home_->capacity() - heap_.end();
+  THIMBLE_ASSIGN_OR_RETURN(Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, stranding));
+  if (outcome.placed.block != kNoBlock) return HandStitched(outcome.placed, request);
+  THIMBLE_ASSIGN_OR_RETURN(const Growth growth,
+                           TakeFromDriver(outcome.shortfall, tag, /*at_end=*/false));
+  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  const absl::StatusOr<Stitcher::Outcome> second = stitcher_.Build(bytes, tag, Stranding::kAccept);
+  if (second.ok() && second->placed.block != kNoBlock) return HandStitched(second->placed, request);
+  UndoGrowth(growth);
+  return second.ok() ? absl::ResourceExhaustedError("free memory is not contiguous")
+                     : second.status();
+}
+
+// Without stitching, scattered holes are of no use to a block that must be in one piece.
+absl::StatusOr<Address> Space::GrowContiguously(const Request& request, StreamTag tag) {
+  const Bytes shortfall = ContiguousShortfall(PaddedBytes(request), tag);
+  const bool at_end = shortfall <= home_->capacity() - heap_.end();
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag, at_end));
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
-  absl::Status status = absl::ResourceExhaustedError("free memory is not contiguous");
-  if (options_.stitch) {
-    const absl::StatusOr<Stitcher::Outcome> outcome = stitcher_.Build(bytes, tag);
-    if (outcome.ok() && outcome->placed.block != kNoBlock) {
-      ++stitches_;
-      return Hand(outcome->placed, request);
-    }
-    if (!outcome.ok()) status = outcome.status();
-  }
   UndoGrowth(growth);
-  return status;
+  return absl::ResourceExhaustedError("free memory is not contiguous");
 }
 
 // --- Free --------------------------------------------------------------------------------------

@@ -116,10 +116,12 @@ class Space {
   std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
   std::optional<Address> SmallFit(const Request& request, StreamTag tag);
   absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);
-  absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag);
+  absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag, Stranding stranding);
+  absl::StatusOr<Address> GrowContiguously(const Request& request, StreamTag tag);
   bool GrowWithinSlack(Bytes bytes, StreamTag tag);
   Bytes ContiguousShortfall(Bytes bytes, StreamTag tag) const;
   Address Hand(Placed placed, const Request& request);
+  Address HandStitched(Placed placed, const Request& request);
 
   absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end);
   absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);

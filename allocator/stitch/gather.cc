@@ -1,10 +1,13 @@
 #include "allocator/stitch/gather.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace thimble {
 namespace {
+
+constexpr Bytes kAnyBytes = std::numeric_limits<Bytes>::max();
 
 // The pieces, sorted into what they can serve as.
 struct Parts {
@@ -17,6 +20,7 @@ struct Parts {
 struct EndPair {
   std::optional<Extent> head;
   std::optional<Extent> tail;
+  Bytes stranded = 0;
 };
 
 Bytes ChunkEnd(const HomeSpace& home, Bytes offset) {
@@ -73,9 +77,9 @@ std::optional<EndPair> OneEnd(const Parts& parts, Bytes bytes) {
   const Extent* tail = Tightest(parts.tails, bytes);
   if (head == nullptr && tail == nullptr) return std::nullopt;
   if (tail != nullptr && (head == nullptr || tail->bytes() <= head->bytes())) {
-    return EndPair{std::nullopt, FirstBytes(*tail, bytes)};
+    return EndPair{std::nullopt, FirstBytes(*tail, bytes), tail->bytes() - bytes};
   }
-  return EndPair{LastBytes(*head, bytes), std::nullopt};
+  return EndPair{LastBytes(*head, bytes), std::nullopt, head->bytes() - bytes};
 }
 
 // A head and a tail that hold `bytes` together, wasting as little as possible.
@@ -94,12 +98,16 @@ std::optional<EndPair> TwoEnds(const Parts& parts, Bytes bytes) {
     }
   }
   if (best_head == nullptr) return std::nullopt;
-  return EndPair{*best_head, FirstBytes(*best_tail, bytes - best_head->bytes())};
+  return EndPair{*best_head, FirstBytes(*best_tail, bytes - best_head->bytes()),
+                 best_head->bytes() + best_tail->bytes() - bytes};
 }
 
-std::optional<EndPair> AnyEnds(const Parts& parts, Bytes bytes) {
-  if (std::optional<EndPair> one = OneEnd(parts, bytes)) return one;
-  return TwoEnds(parts, bytes);
+// Ends that hold `bytes` and strand at most `most_stranded`. Two only where one cannot hold them:
+// every seam costs a mapping.
+std::optional<EndPair> FindEnds(const Parts& parts, Bytes bytes, Bytes most_stranded) {
+  std::optional<EndPair> ends = OneEnd(parts, bytes);
+  if (!ends) ends = TwoEnds(parts, bytes);
+  return ends && ends->stranded <= most_stranded ? ends : std::nullopt;
 }
 
 struct Picked {
@@ -133,15 +141,18 @@ Picked PickWholeChunks(const HomeSpace& home, const Parts& parts, Bytes bytes) {
 }
 
 // Decides what completes `picked`. Nothing if no combination does.
-std::optional<EndPair> CompleteWith(const Parts& parts, Picked* picked) {
+std::optional<EndPair> CompleteWith(const Parts& parts, Stranding stranding, Bytes most_stranded,
+                                    Picked* picked) {
   if (picked->missing == 0) return EndPair{};
-  if (auto ends = AnyEnds(parts, picked->missing)) return ends;
+  if (auto ends = FindEnds(parts, picked->missing, most_stranded)) return ends;
   if (picked->spare) {
     return EndPair{std::nullopt, FirstBytes(*picked->spare, picked->missing)};
   }
+  if (stranding == Stranding::kAvoid) return std::nullopt;
+  if (auto ends = FindEnds(parts, picked->missing, kAnyBytes)) return ends;
   // One whole chunk fewer and longer ends: the last combination that can still work.
   if (picked->chunks.empty()) return std::nullopt;
-  auto longer = AnyEnds(parts, picked->missing + picked->chunks.back().bytes());
+  auto longer = FindEnds(parts, picked->missing + picked->chunks.back().bytes(), kAnyBytes);
   if (longer) picked->chunks.pop_back();
   return longer;
 }
@@ -156,15 +167,18 @@ void AppendMerged(std::vector<Extent>* extents, Extent extent) {
 
 }  // namespace
 
-Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes) {
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes,
+              Stranding stranding) {
+  const Bytes most_stranded = home.slot_bytes() / 8;
   const Parts parts = SortParts(home, pieces);
   Picked picked = PickWholeChunks(home, parts, bytes);
-  const std::optional<EndPair> pair = CompleteWith(parts, &picked);
+  const std::optional<EndPair> pair = CompleteWith(parts, stranding, most_stranded, &picked);
   Recipe recipe;
   if (!pair) {
     // New chunks replace what is missing; what is less than a slot may still come from the ends.
     const Bytes rest = picked.missing & (home.slot_bytes() - 1);
-    const bool ends_hold_rest = rest != 0 && rest < picked.missing && AnyEnds(parts, rest);
+    const bool ends_hold_rest =
+        rest != 0 && rest < picked.missing && FindEnds(parts, rest, kAnyBytes);
     recipe.shortfall = ends_hold_rest ? picked.missing - rest : picked.missing;
     recipe.shortfall = AlignUp(recipe.shortfall, home.slot_bytes());
     return recipe;

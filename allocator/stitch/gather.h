@@ -5,10 +5,11 @@
 // exact: nothing is rounded up, the rest of a chunk that is only used in part stays free.
 //
 //   home   |aaaa....|bb......|........|.....ccc|        '.' free
-//   block        [1..][2..............][3....]          head: end of chunk 0; chunk 2; tail: chunk
+//   block       [1..][2.......][3....]                  head: end of chunk 0; chunk 2; tail: chunk
 //   3
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "allocator/base/bytes.h"
@@ -22,13 +23,22 @@ struct Recipe {
   std::vector<Extent> runs;     // the whole chunks that must be mapped to show them
   Bytes head_offset = 0;        // where the block begins in the first chunk of runs
   bool repeats_chunk = false;   // head and tail are two ends of the same chunk
-  Bytes shortfall = 0;          // not enough is free: whole chunks of so many bytes would do
+  Bytes shortfall = 0;          // not enough is free: with so much more, kAccept would do
+};
+
+// What is left of an end, between the blocks on its chunk's two ends, is stranded: no stitch can
+// use it until one of them is freed. Ten KiB taken from both ends of a chunk strand almost all of
+// it.
+enum class Stranding : std::uint8_t {
+  kAvoid,   // strand at most an eighth of a chunk; rather report a shortfall
+  kAccept,  // strand whatever it takes, when nothing else is left
 };
 
 // `pieces` are disjoint free extents. `bytes` is positive. What whole chunks do not hold comes from
-// the ends of used chunks if possible, from two of them if need be; only then is a whole chunk
-// broken up, since whole chunks are what the next stitch will be short of.
-Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes);
+// the ends of used chunks if little is stranded, from two of them if need be; only then is a whole
+// chunk broken up, since whole chunks are what the next stitch will be short of.
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes,
+              Stranding stranding);
 
 // The largest block that Gather could build from `pieces`.
 Bytes LargestStitch(const HomeSpace& home, const std::vector<Extent>& pieces);

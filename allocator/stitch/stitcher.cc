@@ -148,8 +148,8 @@ std::vector<Extent> Stitcher::UsablePieces(StreamTag tag) const {
   return pieces;
 }
 
-absl::StatusOr<Stitcher::Outcome> Stitcher::Build(Bytes bytes, StreamTag tag) {
-  const Recipe recipe = Gather(*home_, UsablePieces(tag), bytes);
+absl::StatusOr<Stitcher::Outcome> Stitcher::Build(Bytes bytes, StreamTag tag, Stranding stranding) {
+  const Recipe recipe = Gather(*home_, UsablePieces(tag), bytes, stranding);
   if (recipe.shortfall > 0) return Outcome{{}, recipe.shortfall};
   THIMBLE_ASSIGN_OR_RETURN(const AliasId id, aliases_->Build(recipe.runs));
   Enlist(id, recipe.repeats_chunk);

@@ -17,7 +17,7 @@ std::unique_ptr<HostDriver> OpenHost(Bytes capacity) {
 
 }  // namespace
 
-Device::Device(Bytes capacity) : host_(OpenHost(capacity)), cost_(*host_) {}
+Device::Device(Bytes capacity) : host_(OpenHost(capacity)), cost_(*host_), timed_(cost_) {}
 
 Bytes Device::reserved_bytes() const {
   const absl::StatusOr<MemoryInfo> info = host_->GetMemoryInfo();

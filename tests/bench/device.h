@@ -1,7 +1,7 @@
 // The device that every policy is measured on: a host driver of a given capacity behind a cost
-// driver. Capacity, reserved bytes, driver calls and their modelled time are therefore counted by
-// the same code for everybody, and the oracle asks the device, not the policy, which physical bytes
-// are behind an address.
+// driver and a stopwatch. Capacity, reserved bytes, driver calls and their modelled time are
+// therefore counted by the same code for everybody, and the oracle asks the device, not the policy,
+// which physical bytes are behind an address.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "allocator/driver/cost_driver.h"
 #include "allocator/driver/host_driver.h"
+#include "tests/bench/timed_driver.h"
 
 namespace thimble::bench {
 
@@ -18,11 +19,12 @@ class Device {
   // Stops the process if the machine cannot make a host driver: there is nothing to measure then.
   explicit Device(Bytes capacity);
 
-  Driver& driver() { return cost_; }
+  Driver& driver() { return timed_; }
 
   Bytes reserved_bytes() const;
   std::uint64_t driver_calls() const { return cost_.total_calls(); }
   double modelled_us() const { return cost_.virtual_us(); }
+  const DriverTime& driver_time() const { return timed_.spent(); }
 
   // The physical bytes behind [address, address + bytes); an error unless all of them are mapped.
   absl::StatusOr<std::vector<FileRange>> PhysicalRanges(Address address, Bytes bytes) const {
@@ -32,6 +34,7 @@ class Device {
  private:
   const std::unique_ptr<HostDriver> host_;
   CostDriver cost_;
+  TimedDriver timed_;
 };
 
 }  // namespace thimble::bench

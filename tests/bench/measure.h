@@ -36,6 +36,7 @@ struct DriverUse {
 std::optional<DriverUse> MeasureDriverUse(const Workload& workload, PolicyKind kind, Bytes capacity,
                                           int replays);
 
+// Time in the policy's own code; the driver's is left out (timed_driver.h).
 struct Speed {
   double ns_per_op = 0;  // of the best round
   double p999_ns = 0;    // of the best round; two readings of the clock are part of it

@@ -1,13 +1,9 @@
-#include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
 #include <memory>
 
+#include "tests/bench/clock.h"
 #include "tests/bench/measure.h"
 
 namespace thimble::bench {
@@ -23,23 +19,6 @@ constexpr std::size_t kStampedRounds = 5;
 
 double NanosecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
-
-// Of this thread alone: a round is longer than a time slice, and what other programs do in between
-// is not the policy's time.
-double ThreadNanoseconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-// The cheapest clock there is: what it reads is part of every stamped operation.
-std::uint64_t Ticks() {
-#if defined(__x86_64__)
-  return __rdtsc();
-#else
-  return static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-#endif
 }
 
 double MeasureTicksPerNanosecond() {
@@ -75,14 +54,14 @@ class Runner {
   // False if a replay ran out of memory; the round then counts for nothing.
   bool TimeRound() {
     bool ok = true;
-    const double start = ThreadNanoseconds();
+    const double start = PolicyNanoseconds();
     for (std::size_t replay = 0; replay < replays_per_round_ && ok; ++replay) {
       for (const TraceOp& op : workload_.ops) {
         ok = ReplayOp(op, &subject_.policy(), &addresses_);
         if (!ok) break;
       }
     }
-    const double ns = (ThreadNanoseconds() - start) / static_cast<double>(round_ops());
+    const double ns = (PolicyNanoseconds() - start) / static_cast<double>(round_ops());
     if (ok) speed_.ns_per_op = std::min(speed_.ns_per_op, ns);
     return ok;
   }
@@ -92,9 +71,11 @@ class Runner {
     stamps_.reserve(round_ops());
     for (std::size_t replay = 0; replay < replays_per_round_; ++replay) {
       for (const TraceOp& op : workload_.ops) {
+        const std::uint64_t driver_ticks = subject_.device().driver_time().ticks;
         const std::uint64_t start = Ticks();
         if (!ReplayOp(op, &subject_.policy(), &addresses_)) return false;
-        stamps_.push_back(Ticks() - start);
+        const std::uint64_t all_ticks = Ticks() - start;
+        stamps_.push_back(all_ticks - (subject_.device().driver_time().ticks - driver_ticks));
       }
     }
     const auto rank = stamps_.begin() + static_cast<std::ptrdiff_t>(stamps_.size() * 999 / 1000);
@@ -108,6 +89,11 @@ class Runner {
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  // What this thread has spent, but for the driver's part.
+  double PolicyNanoseconds() const {
+    return ThreadNanoseconds() - subject_.device().driver_time().thread_ns;
+  }
 
   const Workload& workload_;
   Subject subject_;

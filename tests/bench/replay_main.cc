@@ -46,7 +46,8 @@ Figures (null, or - in the table, where a policy ran out of memory):
                            N replays from empty at fit_bytes + 2 %; the second half of all operations
                            alone; the calls at published prices (A100)
   ns_per_op, p999_ns       steady state with twice the memory needed, after two replays; the best of
-                           several rounds, in which all policies take turns
+                           several rounds, in which all policies take turns; the policy's own
+                           code only, without what the driver takes
   overlap_errors           blocks that shared an address or a physical byte, at fit_bytes
 
 Exit status: 0 done, 1 failed, 2 bad usage or bad trace.

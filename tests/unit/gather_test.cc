@@ -28,8 +28,9 @@ class GatherTest : public testing::Test {
 
   // Pieces in quarters of a slot: {4, 8} is slot 1.
   static Extent Quarters(Bytes begin, Bytes end) { return {begin * kSlot / 4, end * kSlot / 4}; }
-  Recipe Run(const std::vector<Extent>& pieces, Bytes quarters) {
-    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4);
+  Recipe Run(const std::vector<Extent>& pieces, Bytes quarters,
+             Stranding stranding = Stranding::kAccept) {
+    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4, stranding);
     if (recipe.shortfall == 0) ExpectSound(recipe, pieces, quarters * kSlot / 4);
     return recipe;
   }
@@ -116,11 +117,20 @@ TEST_F(GatherTest, TheShortfallIsWhatIsMissingInWholeChunks) {
 
 TEST_F(GatherTest, EndsAreUsedBeforeAWholeChunkIsBrokenUp) {
   // Slots 0 and 1 are whole; 1 1/4 slots are wanted.
-  EXPECT_EQ(Run({Quarters(0, 8), Quarters(16, 18)}, 5).runs.back().begin, 4 * kSlot) << "one end";
+  EXPECT_EQ(Run({Quarters(0, 8), Quarters(16, 17)}, 5).runs.back().begin, 4 * kSlot) << "one end";
   const Recipe two = Run({Quarters(0, 8), Quarters(15, 16), Quarters(20, 21)}, 6);
   EXPECT_EQ(two.head_offset, kSlot * 3 / 4) << "two ends";
   EXPECT_EQ(two.runs.back().begin, 5 * kSlot);
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(17, 19)}, 5).runs.back().end, 2 * kSlot) << "no end";
+}
+
+TEST_F(GatherTest, AnEndThatWouldStrandMuchIsTheLastResort) {
+  // A quarter of a slot is wanted beside one whole slot; half of one is free at the end of slot 2.
+  EXPECT_EQ(Run({Quarters(0, 8), Quarters(10, 12)}, 5).runs.back().end, 2 * kSlot)
+      << "a whole chunk is broken up instead";
+  const std::vector<Extent> pieces = {Quarters(0, 4), Quarters(10, 12)};
+  EXPECT_EQ(Run(pieces, 5, Stranding::kAvoid).shortfall, kSlot) << "or a new one is asked for";
+  EXPECT_EQ(Run(pieces, 5, Stranding::kAccept).head_offset, kSlot * 3 / 4);
 }
 
 TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
@@ -136,7 +146,8 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       at += units + 1;  // never two neighbours: those would be one piece
     }
     const Bytes bytes = kUnit * random.LogUniform(1, kUnits / 2);
-    const Recipe recipe = Gather(*home_, pieces, bytes);
+    const auto stranding = random.Index(2) == 0 ? Stranding::kAvoid : Stranding::kAccept;
+    const Recipe recipe = Gather(*home_, pieces, bytes, stranding);
     const Bytes largest = LargestStitch(*home_, pieces);
     if (recipe.shortfall == 0) {
       ++built;
@@ -148,7 +159,7 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       ASSERT_EQ(recipe.shortfall % kSlot, 0u);
       ASSERT_TRUE(home_->Back(kSlots * kSlot, recipe.shortfall, kSlot).ok());
       pieces.push_back({kSlots * kSlot, kSlots * kSlot + recipe.shortfall});
-      const Recipe second = Gather(*home_, pieces, bytes);
+      const Recipe second = Gather(*home_, pieces, bytes, Stranding::kAccept);
       ASSERT_EQ(second.shortfall, 0u) << "round " << round;
       ASSERT_NO_FATAL_FAILURE(ExpectSound(second, pieces, bytes));
       for (Bytes at = kSlots * kSlot; at < pieces.back().end; at += kSlot) {
@@ -157,8 +168,9 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       pieces.pop_back();
     }
     if (largest > 0) {
-      ASSERT_EQ(Gather(*home_, pieces, largest).shortfall, 0u) << "round " << round;
-      ASSERT_GT(Gather(*home_, pieces, largest + kUnit).shortfall, 0u);
+      ASSERT_EQ(Gather(*home_, pieces, largest, Stranding::kAccept).shortfall, 0u)
+          << "round " << round;
+      ASSERT_GT(Gather(*home_, pieces, largest + kUnit, Stranding::kAccept).shortfall, 0u);
     }
   }
   EXPECT_GT(built, 500);
