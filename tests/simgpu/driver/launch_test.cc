@@ -1,0 +1,183 @@
+// What can be seen of a kernel: its arguments, and that its results are made up.
+#include <elf.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/simgpu/driver/machine.h"
+
+namespace simgpu {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A module as ptxas writes it, reduced to what is read: kernel "scale" with parameters of `sizes`
+// bytes, and a variable "table" of 40 bytes.
+std::vector<char> MakeModule(const std::vector<std::uint32_t>& sizes) {
+  const std::string names = std::string("\0.names\0.nv.info.scale\0.symbols\0table\0", 38);
+  std::string info;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::uint16_t ordinal = static_cast<std::uint16_t>(i);
+    const std::uint32_t packed = sizes[i] << 18;
+    info += std::string("\x04\x17\x0c\x00\x00\x00\x00\x00", 8);
+    info.append(reinterpret_cast<const char*>(&ordinal), 2);
+    info.append(2, '\0');
+    info.append(reinterpret_cast<const char*>(&packed), 4);
+  }
+  Elf64_Sym symbols[2] = {};
+  symbols[1].st_name = 32;
+  symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+  symbols[1].st_size = 40;
+
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_shoff = sizeof(header);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 4;
+  header.e_shstrndx = 1;
+  Elf64_Shdr sections[4] = {};
+  const std::size_t data = sizeof(header) + sizeof(sections);
+  sections[1].sh_name = 1;
+  sections[1].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = data;
+  sections[1].sh_size = names.size();
+  sections[2].sh_name = 8;
+  sections[2].sh_offset = data + names.size();
+  sections[2].sh_size = info.size();
+  sections[3].sh_name = 23;
+  sections[3].sh_type = SHT_SYMTAB;
+  sections[3].sh_link = 1;
+  sections[3].sh_offset = data + names.size() + info.size();
+  sections[3].sh_size = sizeof(symbols);
+
+  std::string image(reinterpret_cast<const char*>(&header), sizeof(header));
+  image.append(reinterpret_cast<const char*>(sections), sizeof(sections));
+  image += names + info;
+  image.append(reinterpret_cast<const char*>(symbols), sizeof(symbols));
+  return {image.begin(), image.end()};
+}
+
+class Launches : public Machine {
+ protected:
+  void SetUp() override {
+    Machine::SetUp();
+    ASSERT_EQ(cuModuleLoadData(&module_, MakeModule({8, 4, 16}).data()), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleGetFunction(&scale_, module_, "scale"), CUDA_SUCCESS);
+  }
+
+  CUresult Launch(CUdeviceptr pointer, CUdeviceptr inner = 0) {
+    int count = -1;
+    CUdeviceptr pair[2] = {1, inner};
+    void* parameters[] = {&pointer, &count, pair};
+    return cuLaunchKernel(scale_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr);
+  }
+
+  CUmodule module_ = nullptr;
+  CUfunction scale_ = nullptr;
+};
+
+TEST_F(Launches, PointersIntoLiveMemoryAndOtherNumbersPass) {
+  const CUdeviceptr pointer = Allocate(4096);
+  EXPECT_EQ(Launch(pointer, pointer + 4095), CUDA_SUCCESS);
+  EXPECT_EQ(Launch(0, ~CUdeviceptr{0}), CUDA_SUCCESS);
+  EXPECT_EQ(Launch(reinterpret_cast<CUdeviceptr>(&pointer)), CUDA_SUCCESS);
+  EXPECT_THAT(IllegalCalls(), IsEmpty());
+}
+
+TEST_F(Launches, APointerIntoFreedMemoryIsAnIllegalAddress) {
+  const CUdeviceptr pointer = Allocate(4096);
+  ASSERT_EQ(cuMemFree(pointer), CUDA_SUCCESS);
+  EXPECT_EQ(Launch(pointer + 100), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(IllegalCalls(), HasSubstr("kernel scale gets 0x"));
+  EXPECT_THAT(IllegalCalls(), HasSubstr("4096 bytes of cuMemAlloc, freed by cuMemFree on thread"));
+}
+
+TEST_F(Launches, APointerInsideAStructureIsSeen) {
+  const CUdeviceptr base = Reserve(kGranule);
+  EXPECT_EQ(Launch(0, base), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(IllegalCalls(), HasSubstr("reserved but not mapped"));
+}
+
+TEST_F(Launches, ArgumentsInABufferAreSeen) {
+  CUdeviceptr buffer[2] = {0, Reserve(kGranule)};
+  std::size_t bytes = sizeof(buffer);
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
+  EXPECT_EQ(cuLaunchKernel(scale_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+TEST_F(Launches, NodesOfGraphsAreLookedAtWhenTheyRun) {
+  CUdeviceptr pointer = Allocate(4096);
+  int count = 0;
+  CUdeviceptr pair[2] = {};
+  void* parameters[] = {&pointer, &count, pair};
+  CUDA_KERNEL_NODE_PARAMS kernel = {};
+  kernel.func = scale_;
+  kernel.kernelParams = parameters;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &kernel), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphInstantiate(&executable, graph, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFree(pointer), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+  pointer = Allocate(4096);
+  ASSERT_EQ(cuGraphExecKernelNodeSetParams(executable, node, &kernel), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_SUCCESS);
+}
+
+TEST_F(Launches, CopiesAndFillsOfFreedMemoryFail) {
+  const CUdeviceptr live = Allocate(64);
+  const CUdeviceptr dead = Allocate(64);
+  ASSERT_EQ(cuMemFree(dead), CUDA_SUCCESS);
+  char buffer[64] = {};
+  EXPECT_EQ(cuMemcpyHtoD(dead, buffer, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuMemcpyDtoH(buffer, dead, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuMemcpyDtoD(live, dead, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuMemsetD8(dead, 0, 64), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(cuMemsetD8(live, 0, 65), CUDA_ERROR_ILLEGAL_ADDRESS) << "one byte too many";
+  EXPECT_EQ(cuMemsetD8(live, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(Counts().illegal_calls, 5u);
+}
+
+TEST_F(Launches, AnUnloadedModuleHasNoKernelsAndNoVariables) {
+  CUdeviceptr table = 0;
+  std::size_t bytes = 0;
+  ASSERT_EQ(cuModuleGetGlobal(&table, &bytes, module_, "table"), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 40u);
+  EXPECT_EQ(cuMemsetD8(table, 1, 40), CUDA_SUCCESS);
+  EXPECT_EQ(cuModuleGetGlobal(&table, &bytes, module_, "nothing"), CUDA_ERROR_NOT_FOUND);
+  CUfunction function = nullptr;
+  EXPECT_EQ(cuModuleGetFunction(&function, module_, "nothing"), CUDA_ERROR_NOT_FOUND);
+  ASSERT_EQ(cuModuleUnload(module_), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemsetD8(table, 1, 40), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(Launch(0), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuModuleUnload(module_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Launches, SmallResultsAreZeroUnlessACopyWroteThem) {
+  const CUdeviceptr pointer = Allocate(4096);
+  int value = 5;
+  ASSERT_EQ(cuMemcpyHtoD(pointer, &value, sizeof(value)), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD8(pointer + 8, 7, 8), CUDA_SUCCESS);
+  const auto read = [](CUdeviceptr from, auto number) {
+    EXPECT_EQ(cuMemcpyDtoH(&number, from, sizeof(number)), CUDA_SUCCESS);
+    return number;
+  };
+  EXPECT_EQ(read(pointer + 8, 0), 0x07070707) << "nothing was launched yet";
+  ASSERT_EQ(Launch(pointer), CUDA_SUCCESS);
+  EXPECT_EQ(read(pointer, 0), 5) << "written by one copy";
+  EXPECT_EQ(read(pointer + 8, 1), 0) << "half of what was written";
+  EXPECT_EQ(read(pointer + 9, char{0}), 1) << "a boolean";
+  ASSERT_EQ(cuMemcpyDtoD(pointer + 64, pointer, sizeof(value)), CUDA_SUCCESS);
+  EXPECT_EQ(read(pointer + 64, 0), 5) << "a copy of it";
+}
+
+}  // namespace
+}  // namespace simgpu
