@@ -1,0 +1,80 @@
+"""Stock TensorFlow's CPU device on Thimble: the same numbers, a limit, true figures."""
+
+import unittest
+
+import tensorflow as tf
+
+from tests.tf_plugin import forked
+from tests.tf_plugin import train
+
+CPU = -1  # THIMBLE_TF_CPU
+
+
+def figures():
+    """MiB in use: with a tensor, with what a compiled function made of it, and without that."""
+    assert forked.arena_stats(CPU) is None
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        return tf.linalg.matmul(x, x) + 1
+
+    kept = tf.ones([1024, 1024]) + 1
+    with_kept = forked.arena_stats(CPU).in_use
+    result = compiled(kept)
+    with_result = forked.arena_stats(CPU)
+    del result
+    after = forked.arena_stats(CPU)
+    return [size >> 20 for size in (with_kept, with_result.in_use - with_kept,
+                                    after.in_use - with_kept, after.limit)]
+
+
+def hold_too_much():
+    kept = []
+    try:
+        for i in range(20):
+            kept.append(tf.fill([2048, 1024], float(i)))
+        return "fits"
+    except tf.errors.ResourceExhaustedError as error:
+        del kept
+        return str(error), float(tf.reduce_sum(tf.ones([2048, 1024])))
+
+
+def two_logical_devices():
+    cpu = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+    with tf.device("CPU:1"):
+        return [device.name for device in cpu], (tf.ones([4]) + 1).device[-5:]
+
+
+class CpuDevice(unittest.TestCase):
+
+    def test_losses_are_those_of_stock_tensorflow_to_the_last_bit(self):
+        stock = forked.run(train.losses, plugin=None)
+        ours = forked.run(train.losses, THIMBLE_CONF="device:cpu,limit:512MiB")
+        self.assertEqual(len(ours.lines_with("Thimble serves the CPU device")), 1, ours)
+        self.assertEqual([len(steps) for steps in stock.answer.values()], [train.STEPS] * 4, stock)
+        self.assertEqual(stock.answer, ours.answer)
+
+    def test_figures_are_those_of_the_arena_also_for_compiled_functions(self):
+        result = forked.run(figures, THIMBLE_CONF="device:cpu,limit:256MiB")
+        # 4 MiB kept; 4 MiB for what XLA computed, until it is dropped.
+        self.assertEqual(result.answer, [4, 4, 0, 256], result)
+
+    def test_what_does_not_fit_is_explained_and_the_program_goes_on(self):
+        result = forked.run(hold_too_much, THIMBLE_CONF="device:cpu,limit:64MiB,retry_ms:100")
+        error, total = result.answer
+        self.assertIn("by allocator CPU_thimble", error)
+        self.assertEqual(total, 2048 * 1024)
+        self.assertEqual(len(result.lines_with("CPU_thimble ran out of memory: the limit")), 1,
+                         result)
+        for part in ("requested  8.0 MiB by Fill", "largest possible block", "64.0 MiB Fill",
+                     "would fit with a limit higher by"):
+            self.assertTrue(result.lines_with(part), f"{part}\n{result}")
+
+    def test_logical_devices_are_honoured(self):
+        result = forked.run(two_logical_devices, THIMBLE_CONF="device:cpu")
+        self.assertEqual(result.answer, (["/physical_device:CPU:0"], "CPU:1"), result)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+"""Runs functions in processes of their own, each with variables and a plugin of its own.
+
+TensorFlow reads its settings once, and importing it takes seconds: so it is imported once, and every
+case is a fork of that process, made before TensorFlow has done anything.
+"""
+
+import ctypes
+import os
+import pickle
+import tempfile
+import traceback
+
+import tensorflow as tf
+
+PLUGIN = os.path.realpath("tf_plugin/libthimble_tf.so")
+# What a user may have set must not decide a test.
+OWN_VARIABLES = ("TF_GPU_ALLOCATOR", "THIMBLE_CONF", "TF_FORCE_GPU_ALLOW_GROWTH")
+
+
+class Result:
+    """What a case did: what its function returned, and what it and TensorFlow wrote."""
+
+    def __init__(self, answer, log):
+        self.answer = answer
+        self.log = log
+
+    def lines_with(self, text):
+        return [line for line in self.log.splitlines() if text in line]
+
+    def __str__(self):
+        return f"{self.answer}\n{self.log}"
+
+
+def load(plugin):
+    tf.load_library(plugin)
+
+
+def _case(function, arguments, plugin, variables):
+    for name in OWN_VARIABLES:
+        os.environ.pop(name, None)
+    os.environ.update(variables)
+    try:
+        if plugin:
+            load(plugin)
+        return function(*arguments)
+    except BaseException:  # the parent must see it, whatever it is
+        return traceback.format_exc()
+
+
+def run(function, *arguments, plugin=PLUGIN, **variables):
+    """Calls `function` in a new process with `variables` set and the plugin loaded.
+
+    A case that ended by a signal, or that did not end well, has the answer None.
+    """
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as answer:
+        process = os.fork()
+        if process == 0:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+            pickle.dump(_case(function, arguments, plugin, variables), answer)
+            answer.flush()
+            os._exit(0)  # the parent's clean-up is not the child's
+        os.waitpid(process, 0)
+        log.seek(0)
+        answer.seek(0)
+        text = log.read().decode(errors="replace")
+        try:
+            return Result(pickle.load(answer), text)
+        except EOFError:
+            return Result(None, text)
+
+
+class Stats(ctypes.Structure):
+    """thimble_stats of allocator/thimble.h."""
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+        "in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
+        "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
+        "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory")]
+
+
+def loaded(library):
+    """Path of a library of this process, or None."""
+    with open("/proc/self/maps") as maps:
+        return next((line.split()[-1] for line in maps if line.rstrip().endswith(library)), None)
+
+
+def arena_stats(device):
+    """Statistics of the arena behind a device of this process; None if it has none.
+
+    As tf_plugin/README.md says: the plugin gives the arena, and the core, which is loaded with it,
+    its figures.
+    """
+    plugin = ctypes.CDLL(PLUGIN)
+    plugin.thimble_tf_arena.restype = ctypes.c_void_p
+    arena = plugin.thimble_tf_arena(device)
+    if not arena:
+        return None
+    stats = Stats(ctypes.sizeof(Stats))
+    core = ctypes.CDLL(loaded("libthimble.so"))
+    assert core.thimble_get_stats(ctypes.c_void_p(arena), ctypes.byref(stats)) == 0
+    return stats
