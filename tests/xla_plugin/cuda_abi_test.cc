@@ -33,6 +33,7 @@ static_assert(ours::kUnknown == CUDA_ERROR_UNKNOWN);
 static_assert(ours::kVirtualMemorySupported ==
               CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
 static_assert(ours::kMemoryPoolsSupported == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+static_assert(ours::kReleaseThreshold == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
 static_assert(ours::kReservedCurrent == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
 static_assert(ours::kReservedHigh == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
 static_assert(ours::kUsedCurrent == CU_MEMPOOL_ATTR_USED_MEM_CURRENT);

@@ -76,6 +76,23 @@ TEST_F(FrontTest, NothingAndNowhereAreRefusedAsTheDriverDoes) {
   EXPECT_EQ(cuMemAlloc_v2(&pointer, 0), kInvalidValue);
 }
 
+// JAX frees from threads of its own, and not all of them have a context.
+TEST_F(FrontTest, AThreadWithoutAContextCanAllocateAndFree) {
+  const CUstream stream = NewStream();
+  const CUdeviceptr small = Allocate(4, stream);
+  const CUdeviceptr large = Allocate(4 * kMiB, stream);
+  const CUdeviceptr ordered = Allocate(kMiB, stream);
+  const CUdeviceptr plain = AllocatePlain(kMiB);
+  const CUstream unseen = NewStream();
+  std::thread([&] {
+    Free(small, stream);
+    Free(large, stream);
+    Free(Allocate(kMiB, unseen), unseen);
+    EXPECT_EQ(cuMemFree_v2(plain), kSuccess);
+    EXPECT_EQ(cuMemFreeAsync_ptsz(ordered, nullptr), kSuccess);
+  }).join();
+}
+
 // --- Order ---------------------------------------------------------------------------------------
 
 TEST_F(FrontTest, AStreamGetsItsOwnMemoryBackAtOnce) {
@@ -138,6 +155,8 @@ TEST_F(FrontTest, WhatIsCapturedIsTheGraphs) {
   CUdeviceptr pointer = 0;
   const CUresult result = cuMemAllocFromPoolAsync(&pointer, kMiB, PoolOf(0), stream);
   EXPECT_EQ(StatsOf(0).live_blocks, 1u) << "not from the arena";
+  EXPECT_EQ(cuMemFreeAsync(before, stream), kInvalidValue)
+      << "the graph cannot free what is not its";
   EXPECT_TRUE(result != kSuccess || cuMemFreeAsync(pointer, stream) == kSuccess);
   void* graph = nullptr;
   EXPECT_EQ(Forwarded("cuStreamEndCapture", stream, &graph), kSuccess);

@@ -50,6 +50,14 @@ TEST(Settings, PreallocationTakesTheFractionOrWhatJaxTakes) {
       << "THIMBLE_CONF is the more special of the two";
 }
 
+TEST(Settings, ALimitIsKnownInEverySpelling) {
+  for (const char* limit : {"1610612736", "1572864KiB", "1536MiB", "1.5GiB"}) {
+    Settings settings;
+    EXPECT_EQ(settings.Read(std::string("limit:") + limit, {}), "");
+    EXPECT_EQ(settings.LimitFor(kDevice), 1610612736u) << limit;
+  }
+}
+
 TEST(Settings, TheArenasOwnOptionsPassThrough) {
   EXPECT_THAT(OptionsOf(" stitch:off , retry_ms:10"), EndsWith(",stitch:off,retry_ms:10"));
 }

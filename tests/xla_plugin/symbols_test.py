@@ -1,4 +1,4 @@
-"""What the front shows to the loader: the driver's functions, its own four, and nothing else."""
+"""What the front shows to the loader: the driver's functions, its own, and nothing else."""
 
 import importlib.util
 import pathlib
@@ -9,7 +9,8 @@ import unittest
 FRONT = pathlib.Path("xla_plugin/driver_front/libthimble_xla.so")
 FOLDER = pathlib.Path("xla_plugin/driver_front")
 OWN = {
-    "thimble_front_abi_version", "thimble_front_arena", "thimble_front_open", "thimble_front_start"
+    "thimble_front_abi_version", "thimble_front_arena", "thimble_front_fraction",
+    "thimble_front_open", "thimble_front_start"
 }
 
 

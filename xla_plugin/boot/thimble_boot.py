@@ -106,6 +106,7 @@ def load_front():
     front.thimble_front_open.restype = ctypes.c_char_p
     front.thimble_front_start.restype = ctypes.c_char_p
     front.thimble_front_start.argtypes = [ctypes.c_char_p, ctypes.c_double, ctypes.c_int]
+    front.thimble_front_fraction.restype = ctypes.c_double
     error = front.thimble_front_open(driver.encode())
     if error:
         raise Refused(f"the CUDA driver {driver} does not open: {error.decode()}")
@@ -161,6 +162,15 @@ def start(front, options):
         raise Refused(error.decode())
 
 
+def front_options(front, options):
+    """What JAX's plugin is told.
+
+    To preallocate makes it count with a limit, which shall be the arenas'. Memory is taken at once
+    only if the user said so, and by the arenas: the front gives the plugin nothing to reserve.
+    """
+    return {**options, "preallocate": True, "memory_fraction": front.thimble_front_fraction()}
+
+
 def attach(xla_client):
     """Puts the front, if there is one, between JAX and the driver."""
     original = xla_client.generate_pjrt_gpu_plugin_options
@@ -184,7 +194,7 @@ def attach(xla_client):
                 if not started:
                     start(front, options)
                     started = True
-                return options
+                return front_options(front, options)
             except Refused as reason:
                 say_unused(reason)
                 front = None

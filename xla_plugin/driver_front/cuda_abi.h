@@ -28,7 +28,8 @@ inline constexpr CUresult kUnknown = 999;
 inline constexpr int kVirtualMemorySupported = 102;
 inline constexpr int kMemoryPoolsSupported = 115;
 
-// CUmemPool_attribute. From the threshold on, values are 64 bits wide.
+// CUmemPool_attribute: those with values of 64 bits.
+inline constexpr int kReleaseThreshold = 4;
 inline constexpr int kReservedCurrent = 5;
 inline constexpr int kReservedHigh = 6;
 inline constexpr int kUsedCurrent = 7;

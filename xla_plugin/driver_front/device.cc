@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "xla_plugin/driver_front/message.h"
+#include "xla_plugin/driver_front/pushed_context.h"
 #include "xla_plugin/driver_front/real_driver.h"
 
 namespace thimble::xla {
@@ -36,11 +37,9 @@ std::string Device::TryMakeArena() {
   thimble_arena* made = nullptr;
   if (thimble_create(options.c_str(), &made) != THIMBLE_OK) return thimble_last_error();
   CUresult result = Real().cuDevicePrimaryCtxRetain(&primary_, identity_.handle);
-  if (result == kSuccess) result = Real().cuCtxPushCurrent_v2(primary_);
   if (result == kSuccess) {
+    const PushedContext pushed(primary_);
     result = Real().cuStreamCreate(&quiet_, kNonBlocking);
-    CUcontext ours = nullptr;
-    Real().cuCtxPopCurrent_v2(&ours);
   }
   if (result != kSuccess) {
     thimble_destroy(made);
@@ -84,18 +83,19 @@ CUresult Device::Free(CUdeviceptr pointer, std::optional<CUstream> stream) {
       return ToResult(thimble_free(arena(), AsBlock(pointer), *number));
     }
   }
-  const CUresult result = stream.has_value() ? Real().cuStreamSynchronize(*stream) : Synchronize();
+  const CUresult result = stream.has_value() ? Synchronize(*stream) : Synchronize();
   if (result != kSuccess) return result;
   return ToResult(thimble_free(arena(), AsBlock(pointer), NumberOf(quiet_)));
 }
 
+CUresult Device::Synchronize(CUstream stream) const {
+  const PushedContext pushed = PushedContext::IfNone(primary_);
+  return Real().cuStreamSynchronize(stream);
+}
+
 CUresult Device::Synchronize() const {
-  CUresult result = Real().cuCtxPushCurrent_v2(primary_);
-  if (result != kSuccess) return result;
-  result = Real().cuCtxSynchronize();
-  CUcontext ours = nullptr;
-  Real().cuCtxPopCurrent_v2(&ours);
-  return result;
+  const PushedContext pushed(primary_);
+  return pushed.result() == kSuccess ? Real().cuCtxSynchronize() : pushed.result();
 }
 
 void Device::ForgetStream(CUstream stream) {

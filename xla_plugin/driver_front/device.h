@@ -60,6 +60,7 @@ class Device {
 
  private:
   std::string TryMakeArena();
+  CUresult Synchronize(CUstream stream) const;
   CUresult Synchronize() const;
   CUresult ToResult(thimble_status status);
   void ReportOutOfMemory(const std::string& text);

@@ -40,6 +40,11 @@ const char* thimble_front_start(const char* conf, double memory_fraction, int pr
   });
 }
 
+double thimble_front_fraction(void) {
+  const Front& front = Front::Get();
+  return front.on() ? front.fraction() : 0;
+}
+
 thimble_arena* thimble_front_arena(int device) {
   const Front& front = Front::Get();
   const thimble::xla::Device* const found = front.on() ? front.DeviceOf(device) : nullptr;

@@ -24,6 +24,10 @@ const char* thimble_front_open(const char* path);
  * or what is wrong: then everything stays the driver's. */
 const char* thimble_front_start(const char* conf, double memory_fraction, int preallocate);
 
+/* The part of a device's memory that its arena may take, the smallest of all devices; JAX's plugin
+ * shall count with it. 0 if the front is off. */
+double thimble_front_fraction(void);
+
 /* The arena of a GPU, by the driver's number of it; NULL if it has none (yet). It lives as long as
  * the process. */
 thimble_arena* thimble_front_arena(int device);

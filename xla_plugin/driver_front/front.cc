@@ -1,8 +1,10 @@
 #include "xla_plugin/driver_front/front.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "allocator/thimble.h"
+#include "xla_plugin/driver_front/pushed_context.h"
 #include "xla_plugin/driver_front/real_driver.h"
 
 namespace thimble::xla {
@@ -40,7 +42,6 @@ std::string Front::Start(const std::string& conf, const JaxOptions& jax) {
   if (on()) return "the front was started already";
   Settings settings;
   std::string error = settings.Read(conf, jax);
-  if (error.empty()) error = settings.CheckFor(/*device_bytes=*/0);
   if (error.empty()) {
     settings_ = std::move(settings);
     error = FindDevices();
@@ -81,6 +82,15 @@ std::string Front::FindDevices() {
   return "";
 }
 
+double Front::fraction() const {
+  double smallest = 1;
+  for (const auto& device : devices_) {
+    smallest = std::min(smallest, static_cast<double>(device->limit()) /
+                                      static_cast<double>(device->identity().total_bytes));
+  }
+  return smallest;
+}
+
 // --- Whose call is it? ---------------------------------------------------------------------------
 
 Device* Front::DeviceOf(int ordinal) const {
@@ -107,9 +117,8 @@ Device* Front::DeviceOfPool(CUmemoryPool pool) const {
 Device* Front::DeviceOfStream(CUstream stream) const {
   CUcontext context = nullptr;
   if (Real().cuStreamGetCtx(stream, &context) != kSuccess) return nullptr;
-  if (Real().cuCtxPushCurrent_v2(context) != kSuccess) return nullptr;
-  Device* const device = DeviceOfContext();
-  Real().cuCtxPopCurrent_v2(&context);
+  const PushedContext pushed(context);
+  const Device* const device = pushed.result() == kSuccess ? DeviceOfContext() : nullptr;
   CUmemoryPool pool = nullptr;
   if (device == nullptr ||
       Real().cuDeviceGetMemPool(&pool, device->identity().handle) != kSuccess) {

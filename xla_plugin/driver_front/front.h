@@ -27,6 +27,9 @@ class Front {
   std::string Open(const std::string& driver);
   std::string Start(const std::string& conf, const JaxOptions& jax);
 
+  // The part of a device that arenas may take: the smallest of all devices.
+  double fraction() const;
+
   bool on() const { return on_.load(std::memory_order_acquire); }
 
   // The rest is for a front that is on. A device is nullptr where the driver shall serve the call.

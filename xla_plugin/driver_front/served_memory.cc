@@ -11,10 +11,11 @@
 namespace thimble::xla {
 namespace {
 
-// What is allocated and freed while a stream is captured belongs to the graph: the driver's.
+// What is allocated while a stream is captured belongs to the graph, which is the driver's. A
+// stream that cannot be asked, on a thread without a context say, is not being captured by it.
 bool IsCaptured(CUstream stream) {
   int status = kNotCapturing;
-  return Real().cuStreamIsCapturing(stream, &status) != kSuccess || status != kNotCapturing;
+  return Real().cuStreamIsCapturing(stream, &status) == kSuccess && status != kNotCapturing;
 }
 
 // The device whose arena serves the call; nullptr: the driver does.
@@ -38,11 +39,12 @@ CUresult AllocateFromDriver(Device* device, CUdeviceptr* pointer, std::size_t by
 
 CUresult FreeAsync(CUdeviceptr pointer, CUstream stream) {
   return Serve([&] {
-    const Front& front = Front::Get();
-    if (front.on() && front.Find(pointer).has_value() && !IsCaptured(stream)) {
-      if (const auto result = Front::Get().Free(pointer, stream)) return *result;
+    Front& front = Front::Get();
+    if (!front.on() || !front.Find(pointer).has_value()) {
+      return Real().cuMemFreeAsync(pointer, stream);
     }
-    return Real().cuMemFreeAsync(pointer, stream);
+    if (IsCaptured(stream)) return kInvalidValue;  // a graph frees only what it allocated
+    return front.Free(pointer, stream).value_or(kInvalidValue);
   });
 }
 

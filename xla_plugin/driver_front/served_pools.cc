@@ -17,8 +17,17 @@ Device* Served(CUmemoryPool pool) {
 
 }  // namespace
 
+// The release threshold of a pool whose place an arena takes is none: the arena keeps what it has
+// until somebody trims it or runs out of memory. XLA asks for it to preallocate as much, which is
+// the arena's work (Settings).
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* value) {
   return Serve([&] {
+    const Front& front = Front::Get();
+    if (attribute == kReleaseThreshold && value != nullptr && front.on() &&
+        front.DeviceOfPool(pool) != nullptr) {
+      *static_cast<std::uint64_t*>(value) = 0;
+      return kSuccess;
+    }
     const Device* const device = value == nullptr ? nullptr : Served(pool);
     if (device == nullptr) return Real().cuMemPoolGetAttribute(pool, attribute, value);
     const thimble_stats stats = device->GetStats();
@@ -42,8 +51,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* value) {
   });
 }
 
-// The release threshold is kept by the driver for whoever asks; the arena keeps what it has until
-// somebody trims it or runs out of memory.
+// All but the peaks is told to the driver's pool, which stays empty.
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void* value) {
   return Serve([&] {
     const Device* const device = Served(pool);

@@ -1,6 +1,9 @@
 #include "xla_plugin/driver_front/settings.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
 
 #include "allocator/thimble.h"
 
@@ -29,11 +32,23 @@ std::vector<std::pair<std::string, std::string>> Split(const std::string& conf) 
   return entries;
 }
 
+// A size that the core has accepted: "1048576", "512KiB", "1.5GiB".
+std::size_t SizeOf(const std::string& text) {
+  char* unit = nullptr;
+  const double number = std::strtod(text.c_str(), &unit);
+  static constexpr char kUnits[] = "KMGTPE";
+  const char* const found = *unit == 0 ? nullptr : std::strchr(kUnits, *unit);
+  const int exponent = found == nullptr ? 0 : static_cast<int>(found - kUnits) + 1;
+  return static_cast<std::size_t>(std::ldexp(number, 10 * exponent));
+}
+
 }  // namespace
 
-bool Settings::Has(const std::string& key) const {
-  return std::any_of(arena_.begin(), arena_.end(),
-                     [&](const auto& entry) { return entry.first == key; });
+const std::string* Settings::Find(const std::string& key) const {
+  for (const auto& [name, value] : arena_) {
+    if (name == key) return &value;
+  }
+  return nullptr;
 }
 
 std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
@@ -58,19 +73,19 @@ std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
     return "XLA_CLIENT_MEM_FRACTION is " + std::to_string(jax.memory_fraction) +
            ": a device has no more than all of its memory, give a number from 0 to 1";
   }
-  if (jax.memory_fraction != 0 && Has("limit")) {
+  if (jax.memory_fraction != 0 && Find("limit") != nullptr) {
     return "XLA_CLIENT_MEM_FRACTION and option 'limit' both say how much to take: unset one";
   }
-  preallocate_ = jax.preallocate && !Has("preallocate");
-  const bool takes_all_at_once =
-      preallocate_ || std::count(arena_.begin(), arena_.end(),
-                                 std::pair<std::string, std::string>("preallocate", "on")) > 0;
+  const std::string* const preallocate = Find("preallocate");
+  preallocate_ = jax.preallocate && preallocate == nullptr;
+  const bool takes_all_at_once = preallocate_ || (preallocate != nullptr && *preallocate == "on");
   fraction_ = jax.memory_fraction;
-  if (fraction_ == 0 && takes_all_at_once && !Has("limit")) fraction_ = kDefaultFraction;
+  if (fraction_ == 0 && takes_all_at_once && Find("limit") == nullptr) fraction_ = kDefaultFraction;
   return "";
 }
 
 std::size_t Settings::LimitFor(std::size_t device_bytes) const {
+  if (const std::string* const limit = Find("limit")) return SizeOf(*limit);
   if (fraction_ == 0) return device_bytes;
   return static_cast<std::size_t>(static_cast<double>(device_bytes) * fraction_);
 }

@@ -32,14 +32,15 @@ class Settings {
   std::string OptionsFor(int ordinal, std::size_t device_bytes, const std::string& driver,
                          const std::vector<int>& peers) const;
 
-  // The most the arena may take; all of the device unless somebody set a limit as a fraction.
+  // The most the arena may take; all of the device unless somebody set a limit or a fraction.
   std::size_t LimitFor(std::size_t device_bytes) const;
 
   // Whether the driver serves cuMemAlloc, so that its memory can go to other processes.
   bool cumemalloc_from_driver() const { return cumemalloc_from_driver_; }
 
  private:
-  bool Has(const std::string& key) const;
+  // The value of a key of the arena's, or nullptr.
+  const std::string* Find(const std::string& key) const;
 
   std::vector<std::pair<std::string, std::string>> arena_;  // the core's keys and values
   double fraction_ = 0;                                     // 0: no limit by fraction

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "xla_plugin/driver_front/pushed_context.h"
 #include "xla_plugin/driver_front/real_driver.h"
 
 namespace thimble::xla {
@@ -21,7 +22,9 @@ std::optional<std::uint64_t> StreamTable::NumberOf(CUstream stream) {
     if (it != ours_.end()) return it->second ? std::optional<std::uint64_t>(number) : std::nullopt;
   }
   CUcontext context = nullptr;
-  const bool ours = Real().cuStreamGetCtx(stream, &context) == kSuccess && context == primary_;
+  const PushedContext pushed = PushedContext::IfNone(primary_);
+  if (Real().cuStreamGetCtx(stream, &context) != kSuccess) return std::nullopt;
+  const bool ours = context == primary_;
   const std::unique_lock lock(mutex_);
   ours_.emplace(stream, ours);
   return ours ? std::optional<std::uint64_t>(number) : std::nullopt;
