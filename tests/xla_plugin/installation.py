@@ -1,0 +1,85 @@
+"""Stock JAX in a process of its own, with Thimble installed as the wheel installs it."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+LAUNCHER = "tests/simgpu/run"
+BOOT = ("xla_plugin/boot/thimble_boot.py", "xla_plugin/boot/thimble.pth")
+LIBRARIES = ("xla_plugin/driver_front/libthimble_xla.so", "allocator/libthimble.so")
+
+# What every program below may use: the arena's figures, through the front and thimble.h alone.
+PRELUDE = textwrap.dedent("""
+    import ctypes, os, sys
+
+    def front():
+        '''The front, or None if the driver is not the front, or not loaded.'''
+        try:
+            driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
+        except OSError:
+            return None
+        return driver if hasattr(driver, "thimble_front_arena") else None
+
+    def arena(device=0):
+        find = front().thimble_front_arena
+        find.restype = ctypes.c_void_p
+        return ctypes.c_void_p(find(device))
+
+    class Stats(ctypes.Structure):
+        _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+            "in_use magazines free_small free_large spare reserved vacant limit peak_in_use "
+            "peak_reserved largest_free largest_request alias_active alias_idle live_blocks "
+            "allocations stitches stitch_hits out_of_memory").split()]
+
+    def stats(device=0):
+        found = Stats(struct_size=ctypes.sizeof(Stats))
+        core = ctypes.CDLL("libthimble.so", mode=os.RTLD_NOLOAD)
+        assert core.thimble_get_stats(arena(device), ctypes.byref(found)) == 0
+        return found
+""")
+
+
+def install(folder):
+    """Puts what the wheel has into a folder, as into site-packages."""
+    library = folder / "thimble_gpu" / "lib"
+    library.mkdir(parents=True)
+    for file in BOOT:
+        shutil.copy(file, folder)
+    for file in LIBRARIES:
+        (library / pathlib.Path(file).name).symlink_to(pathlib.Path(file).resolve())
+
+
+class Installation:
+    """A folder that Python treats as site-packages, in addition to its own."""
+
+    def __init__(self, test):
+        temporary = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        test.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name) / "site"
+        install(self.folder)
+        (self.folder / "sitecustomize.py").write_text(
+            "import os, site\nsite.addsitedir(os.path.dirname(os.path.abspath(__file__)))\n")
+
+    def python(self, program, environment=None, simulator=("--memory", "1GiB"), path=(), first=""):
+        """Runs `first` and a program; on the simulated GPU unless `simulator` is None."""
+        command = [sys.executable, "-c", PRELUDE + first + "\n" + textwrap.dedent(program)]
+        if simulator is not None:
+            command = [LAUNCHER, *simulator, "--"] + command
+        variables = {name: value for name, value in os.environ.items()
+                     if not name.startswith(("PYTHON", "XLA_", "JAX_", "THIMBLE_"))}
+        variables["SIMGPU_PYTHON"] = sys.executable
+        variables["PYTHONPATH"] = ":".join([str(self.folder), *map(str, path)])
+        variables.update({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble"}
+                         if environment is None else environment)
+        ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False,
+                               timeout=240)
+        ended.said = [line for line in ended.stderr.splitlines() if line.startswith("thimble: ")]
+        return ended
+
+
+def thimble(**variables):
+    return {"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble", **variables}
