@@ -3,7 +3,7 @@
 #include "allocator/driver/cuda_driver.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/conformance/fake_libcuda.h"
+#include "tests/conformance/simulated_cuda.h"
 #include "tests/conformance/subject.h"
 
 namespace thimble {
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class CudaOpen : public testing::Test {
  protected:
-  CudaOpen() { options_.library = kFakeLibcuda; }
+  CudaOpen() { options_.library = kSimulatedLibcuda; }
 
   absl::Status Open() { return CudaDriver::Open(options_).status(); }
 
@@ -21,19 +21,18 @@ class CudaOpen : public testing::Test {
     const absl::Status status = Open();
     EXPECT_TRUE(HasCode(status, code));
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));
-    EXPECT_EQ(fake_.counts().retained_contexts, 0);
+    EXPECT_EQ(cuda_.counts().contexts, 0u);
   }
 
-  FakeCuda fake_;
+  SimulatedCuda cuda_;
   CudaOptions options_;
 };
 
 TEST_F(CudaOpen, ReadsThePropertiesOfTheDevice) {
-  fake_.controls().granularity = 64 * kKiB;
-  fake_.controls().total_bytes = 3 * kGiB;
+  cuda_.Restart("name:Some GPU,granularity:64KiB,memory:3GiB");
   const auto driver = CudaDriver::Open(options_);
   ASSERT_TRUE(Succeeds(driver));
-  EXPECT_EQ((*driver)->properties().name, "Fake GPU");
+  EXPECT_EQ((*driver)->properties().name, "Some GPU");
   EXPECT_EQ((*driver)->properties().granularity, 64 * kKiB);
   EXPECT_EQ((*driver)->properties().total_bytes, 3 * kGiB);
 }
@@ -49,12 +48,12 @@ TEST_F(CudaOpen, MissingSymbolIsNamed) {
 }
 
 TEST_F(CudaOpen, FailingInitIsNamed) {
-  fake_.controls().init_result = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+  cuda_.SetFault("cuInit@1=CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
   ExpectFailure(absl::StatusCode::kUnavailable, "cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
 }
 
 TEST_F(CudaOpen, MachineWithoutADeviceIsUnavailable) {
-  fake_.controls().device_count = 0;
+  cuda_.Restart("gpus:0");
   ExpectFailure(absl::StatusCode::kUnavailable, "CUDA_ERROR_NO_DEVICE");
 }
 
@@ -66,17 +65,17 @@ TEST_F(CudaOpen, OrdinalOutOfRangeIsRefusedWithTheRange) {
 }
 
 TEST_F(CudaOpen, DeviceWithoutVirtualMemoryIsUnavailable) {
-  fake_.controls().vmm_supported = 0;
+  cuda_.Restart("vmm:off");
   ExpectFailure(absl::StatusCode::kUnavailable, "virtual memory management");
 }
 
 TEST_F(CudaOpen, GranularityThatMakesNoSenseIsAnError) {
-  fake_.controls().granularity = 3 * kMiB;
+  cuda_.Restart("granularity:3MiB");
   ExpectFailure(absl::StatusCode::kInternal, "cuMemGetAllocationGranularity");
 }
 
 TEST_F(CudaOpen, ShareableNeedsDescriptors) {
-  fake_.controls().descriptors_supported = 0;
+  cuda_.Restart("descriptors:off");
   EXPECT_TRUE(Succeeds(Open()));
   options_.shareable = true;
   ExpectFailure(absl::StatusCode::kUnavailable, "file descriptors");
@@ -87,46 +86,46 @@ TEST_F(CudaOpen, PeersMustExistAndReachTheDevice) {
   ExpectFailure(absl::StatusCode::kInvalidArgument, "device 5 does not exist");
   options_.peers = {1};
   EXPECT_TRUE(Succeeds(Open()));
-  fake_.controls().peers_reachable = 0;
+  cuda_.Restart("peers:off");
   ExpectFailure(absl::StatusCode::kInvalidArgument, "device 1 cannot access");
 }
 
 TEST_F(CudaOpen, ContextsThatCannotBeMadeAreAnError) {
-  fake_.controls().total_bytes = 0;  // the fake's memory refuses
+  cuda_.SetFault("cuDevicePrimaryCtxRetain@1");
   EXPECT_FALSE(Open().ok());
-  EXPECT_EQ(fake_.counts().retained_contexts, 0);
+  EXPECT_EQ(cuda_.counts().contexts, 0u);
 }
 
 TEST_F(CudaOpen, EveryCallMayFailAndNothingIsLeftBehind) {
   options_.shareable = true;
   options_.peers = {1};
-  int call = 0;
+  int call = 1;  // after cuInit, which has a test of its own
   for (;; ++call) {
-    fake_.controls().fail_call = call;
+    cuda_.FailAfter(call);
     const auto driver = CudaDriver::Open(options_);
-    fake_.controls().fail_call = -1;
+    cuda_.SetFault("");
     if (driver.ok()) break;
     EXPECT_TRUE(IsExhausted(driver)) << call;
-    EXPECT_EQ(fake_.counts().retained_contexts, 0) << call;
+    EXPECT_EQ(cuda_.counts().contexts, 0u) << call;
   }
-  EXPECT_EQ(call, 11);  // after cuInit, which has a test of its own
+  EXPECT_EQ(call, 12);
 }
 
 TEST_F(CudaOpen, ClosingGivesEverythingBack) {
   for (int round = 0; round < 3; ++round) {
     const auto driver = CudaDriver::Open(options_).value();
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(Succeeds(driver->Record(StreamId{1})));
-    EXPECT_EQ(fake_.counts().retained_contexts, 1);
-    EXPECT_GT(fake_.counts().live_events, 0);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(Succeeds(driver->Record(StreamId{})));
+    EXPECT_EQ(cuda_.counts().contexts, 1u);
+    EXPECT_GT(cuda_.counts().events, 0u);
   }
-  EXPECT_EQ(fake_.counts().retained_contexts, 0);
-  EXPECT_EQ(fake_.counts().live_events, 0);
+  EXPECT_EQ(cuda_.counts().contexts, 0u);
+  EXPECT_EQ(cuda_.counts().events, 0u);
 }
 
 TEST_F(CudaOpen, TwoDriversOfOneDeviceShareItsPrimaryContext) {
   auto first = CudaDriver::Open(options_).value();
   auto second = CudaDriver::Open(options_).value();
-  EXPECT_EQ(fake_.counts().retained_contexts, 2);
+  EXPECT_EQ(cuda_.counts().contexts, 2u);
   first.reset();
   EXPECT_TRUE(Succeeds(second->Create(second->properties().granularity)));
 }

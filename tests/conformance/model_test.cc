@@ -129,7 +129,7 @@ class DriverModel : public DriverConformance {
     for (int slot = 0; slot < kSlots; ++slot) {
       const Model::Slot& where = model_.slots[slot];
       if (where.chunk < 0 || !where.access || where.part != 0) continue;
-      ASSERT_EQ(At(SlotAddress(slot)), model_.chunks[where.chunk].value) << "slot " << slot;
+      ASSERT_EQ(Peek(SlotAddress(slot)), model_.chunks[where.chunk].value) << "slot " << slot;
     }
     ASSERT_EQ(FreeBytes(), (kSubjectGranules - model_.LiveGranules()) * granule_);
   }

@@ -10,40 +10,41 @@
 namespace thimble {
 namespace {
 
-constexpr StreamId kStream{1};
-constexpr StreamId kOther{2};
-
-class DriverStreams : public DriverConformance {};
+class DriverStreams : public DriverConformance {
+ protected:
+  const StreamId stream_ = subject_->Stream(1);
+  const StreamId other_ = subject_->Stream(2);
+};
 INSTANTIATE_TEST_SUITE_P(All, DriverStreams, testing::ValuesIn(AllSubjects()), SubjectName);
 
 TEST_P(DriverStreams, PointsAreCountedFromOnePerStream) {
   for (StreamSeq expected = 1; expected <= 5; ++expected) {
-    EXPECT_EQ(driver_.Record(kStream).value(), expected);
+    EXPECT_EQ(driver_.Record(stream_).value(), expected);
   }
-  EXPECT_EQ(driver_.Record(kOther).value(), 1u);
+  EXPECT_EQ(driver_.Record(other_).value(), 1u);
   EXPECT_EQ(driver_.Record(StreamId{}).value(), 1u) << "the default stream is a stream too";
 }
 
 TEST_P(DriverStreams, PointZeroIsAlwaysPassed) {
-  EXPECT_TRUE(driver_.Passed(kStream, 0).value());
-  EXPECT_TRUE(Succeeds(driver_.Wait(kStream, 0)));
+  EXPECT_TRUE(driver_.Passed(stream_, 0).value());
+  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, 0)));
 }
 
 TEST_P(DriverStreams, PointOfTheFutureIsRefused) {
-  EXPECT_TRUE(IsRefused(driver_.Passed(kStream, 1)));
-  EXPECT_TRUE(IsRefused(driver_.Wait(kStream, 1)));
-  ASSERT_TRUE(Succeeds(driver_.Record(kStream)));
-  EXPECT_TRUE(Succeeds(driver_.Wait(kStream, 1)));
-  EXPECT_TRUE(IsRefused(driver_.Passed(kStream, 2)));
-  EXPECT_TRUE(IsRefused(driver_.Wait(kStream, 2)));
-  EXPECT_TRUE(IsRefused(driver_.Passed(kOther, 1)));
+  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, 1)));
+  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, 1)));
+  ASSERT_TRUE(Succeeds(driver_.Record(stream_)));
+  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, 1)));
+  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, 2)));
+  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, 2)));
+  EXPECT_TRUE(IsRefused(driver_.Passed(other_, 1)));
 }
 
 TEST_P(DriverStreams, IdleStreamHasPassedEveryPoint) {
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Succeeds(driver_.Record(kStream)));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Succeeds(driver_.Record(stream_)));
   for (const StreamSeq point : {100, 1, 50, 100}) {
-    EXPECT_TRUE(driver_.Passed(kStream, point).value()) << point;
-    EXPECT_TRUE(Succeeds(driver_.Wait(kStream, point))) << point;
+    EXPECT_TRUE(driver_.Passed(stream_, point).value()) << point;
+    EXPECT_TRUE(Succeeds(driver_.Wait(stream_, point))) << point;
   }
 }
 
@@ -56,18 +57,18 @@ TEST_P(DriverStreams, ThreadsDoNotDisturbEachOther) {
   std::vector<std::thread> threads;
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([this, id, &wrong] {
-      const StreamId stream{static_cast<std::uint64_t>(id)};
+      const StreamId stream = subject_->Stream(id);
       StreamSeq last = 0;
       for (int round = 0; round < kRounds; ++round) {
         const Address base = driver_.Reserve(kSlots * granule_, granule_).value();
         for (Bytes slot = 0; slot < kSlots; ++slot) Back(base + slot * granule_);
-        for (Bytes slot = 0; slot < kSlots; ++slot) At(base + slot * granule_) = id * 16 + slot;
+        for (Bytes slot = 0; slot < kSlots; ++slot) Poke(base + slot * granule_, id * 16 + slot);
         const StreamSeq point = driver_.Record(stream).value();
         wrong += point <= last;
         last = point;
         wrong += !driver_.Wait(stream, point).ok();
         for (Bytes slot = 0; slot < kSlots; ++slot) {
-          wrong += At(base + slot * granule_) != id * 16 + slot;
+          wrong += Peek(base + slot * granule_) != id * 16 + slot;
           wrong += !Unmap(base + slot * granule_).ok();
         }
         wrong += !driver_.Release(base, kSlots * granule_).ok();
@@ -89,9 +90,9 @@ TEST_P(DriverStreams, ThreadsThatShareAStreamGetDistinctPoints) {
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([this, &sum, &wrong] {
       for (StreamSeq round = 0; round < kRounds; ++round) {
-        const StreamSeq point = driver_.Record(kStream).value();
+        const StreamSeq point = driver_.Record(stream_).value();
         sum += point;
-        wrong += !driver_.Wait(kStream, point).ok() || !driver_.Passed(kStream, point).value();
+        wrong += !driver_.Wait(stream_, point).ok() || !driver_.Passed(stream_, point).value();
       }
     });
   }
@@ -101,65 +102,65 @@ TEST_P(DriverStreams, ThreadsThatShareAStreamGetDistinctPoints) {
   EXPECT_EQ(wrong, 0);
 }
 
-class HeldStreams : public DriverConformance {};
+class HeldStreams : public DriverStreams {};
 INSTANTIATE_TEST_SUITE_P(Holding, HeldStreams, testing::ValuesIn(HoldingSubjects()), SubjectName);
 
 TEST_P(HeldStreams, PendingPointIsNotPassedUntilReleased) {
-  const StreamSeq before = driver_.Record(kStream).value();
-  subject_->HoldStream(kStream);
-  const StreamSeq held = driver_.Record(kStream).value();
-  EXPECT_TRUE(driver_.Passed(kStream, before).value());
-  EXPECT_FALSE(driver_.Passed(kStream, held).value());
-  const StreamSeq other = driver_.Record(kOther).value();
-  EXPECT_TRUE(driver_.Passed(kOther, other).value()) << "another stream is not held";
-  subject_->ReleaseStream(kStream);
-  EXPECT_TRUE(driver_.Passed(kStream, held).value());
+  const StreamSeq before = driver_.Record(stream_).value();
+  subject_->HoldStream(stream_);
+  const StreamSeq held = driver_.Record(stream_).value();
+  EXPECT_TRUE(driver_.Passed(stream_, before).value());
+  EXPECT_FALSE(driver_.Passed(stream_, held).value());
+  const StreamSeq other = driver_.Record(other_).value();
+  EXPECT_TRUE(driver_.Passed(other_, other).value()) << "another stream is not held";
+  subject_->ReleaseStream(stream_);
+  EXPECT_TRUE(driver_.Passed(stream_, held).value());
 }
 
 TEST_P(HeldStreams, PassedIsForEver) {
-  const StreamSeq first = driver_.Record(kStream).value();
-  ASSERT_TRUE(driver_.Passed(kStream, first).value());
-  subject_->HoldStream(kStream);
+  const StreamSeq first = driver_.Record(stream_).value();
+  ASSERT_TRUE(driver_.Passed(stream_, first).value());
+  subject_->HoldStream(stream_);
   for (int i = 0; i < 20; ++i) {
-    const StreamSeq held = driver_.Record(kStream).value();
-    EXPECT_FALSE(driver_.Passed(kStream, held).value());
-    EXPECT_TRUE(driver_.Passed(kStream, first).value());
+    const StreamSeq held = driver_.Record(stream_).value();
+    EXPECT_FALSE(driver_.Passed(stream_, held).value());
+    EXPECT_TRUE(driver_.Passed(stream_, first).value());
   }
-  subject_->ReleaseStream(kStream);
+  subject_->ReleaseStream(stream_);
 }
 
 // E2: a point that was waited for gives its event back once, not twice.
 TEST_P(HeldStreams, StreamsDoNotDisturbEachOthersPoints) {
-  ASSERT_TRUE(Succeeds(driver_.Wait(kStream, driver_.Record(kStream).value())));
-  subject_->HoldStream(kStream);
-  const StreamSeq held = driver_.Record(kStream).value();
-  const StreamSeq other = driver_.Record(kOther).value();
-  EXPECT_FALSE(driver_.Passed(kStream, held).value());
-  EXPECT_TRUE(driver_.Passed(kOther, other).value());
-  subject_->ReleaseStream(kStream);
+  ASSERT_TRUE(Succeeds(driver_.Wait(stream_, driver_.Record(stream_).value())));
+  subject_->HoldStream(stream_);
+  const StreamSeq held = driver_.Record(stream_).value();
+  const StreamSeq other = driver_.Record(other_).value();
+  EXPECT_FALSE(driver_.Passed(stream_, held).value());
+  EXPECT_TRUE(driver_.Passed(other_, other).value());
+  subject_->ReleaseStream(stream_);
 }
 
 TEST_P(HeldStreams, WaitReturnsWhenTheStreamIsReleased) {
-  subject_->HoldStream(kStream);
-  const StreamSeq held = driver_.Record(kStream).value();
+  subject_->HoldStream(stream_);
+  const StreamSeq held = driver_.Record(stream_).value();
   std::atomic<bool> released{false};
   std::vector<std::thread> waiters;
   for (int i = 0; i < 3; ++i) {
     waiters.emplace_back([this, held, &released] {
-      EXPECT_TRUE(Succeeds(driver_.Wait(kStream, held)));
+      EXPECT_TRUE(Succeeds(driver_.Wait(stream_, held)));
       EXPECT_TRUE(released);
     });
   }
   // Points come and go on another stream meanwhile: an event somebody waits for is not reused (E2).
   for (int i = 0; i < 50; ++i) {
-    const StreamSeq point = driver_.Record(kOther).value();
-    EXPECT_TRUE(driver_.Passed(kOther, point).value());
+    const StreamSeq point = driver_.Record(other_).value();
+    EXPECT_TRUE(driver_.Passed(other_, point).value());
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   released = true;
-  subject_->ReleaseStream(kStream);
+  subject_->ReleaseStream(stream_);
   for (std::thread& waiter : waiters) waiter.join();
-  EXPECT_TRUE(driver_.Passed(kStream, held).value());
+  EXPECT_TRUE(driver_.Passed(stream_, held).value());
 }
 
 }  // namespace

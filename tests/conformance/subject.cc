@@ -12,7 +12,7 @@
 #include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "allocator/driver/trace_driver.h"
-#include "tests/conformance/fake_libcuda.h"
+#include "tests/conformance/simulated_cuda.h"
 
 namespace thimble {
 namespace {
@@ -60,12 +60,13 @@ class DelaySubject : public WrappedSubject<DelayDriver> {
 class CudaSubject : public Subject {
  public:
   CudaSubject() {
-    fake_.controls().granularity = kSmallGranule;
-    fake_.controls().total_bytes = kSubjectGranules * kSmallGranule;
+    cuda_library_.Restart(
+        absl::StrCat("granularity:", kSmallGranule, ",memory:", kSubjectGranules * kSmallGranule));
     CudaOptions options;
-    options.library = kFakeLibcuda;
+    options.library = kSimulatedLibcuda;
     options.shareable = true;
     cuda_ = CudaDriver::Open(options).value();
+    for (int i = 1; i < kSubjectStreams; ++i) streams_.push_back(cuda_library_.NewStream());
   }
   Driver& driver() override { return *cuda_; }
   absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk) override {
@@ -74,16 +75,15 @@ class CudaSubject : public Subject {
     close(descriptor);
     return imported;
   }
-  void HoldStream(StreamId stream) override { fake_.Hold(Handle(stream)); }
-  void ReleaseStream(StreamId stream) override { fake_.Release(Handle(stream)); }
+  StreamId Stream(int number) override { return streams_[static_cast<std::size_t>(number)]; }
+  bool memory_is_here() const override { return false; }
+  void HoldStream(StreamId stream) override { cuda_library_.Hold(stream); }
+  void ReleaseStream(StreamId stream) override { cuda_library_.Release(stream); }
 
  private:
-  static CUstream Handle(StreamId stream) {
-    return reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(stream));
-  }
-
-  FakeCuda fake_;
+  SimulatedCuda cuda_library_;
   std::unique_ptr<CudaDriver> cuda_;
+  std::vector<StreamId> streams_ = {StreamId{}};
 };
 
 std::unique_ptr<Subject> MakeHost4KiB() { return std::make_unique<HostSubject>(kSmallGranule); }
@@ -109,14 +109,14 @@ void Subject::ReleaseStream(StreamId /*stream*/) { ADD_FAILURE() << "this subjec
 
 std::vector<SubjectKind> AllSubjects() {
   return {
-      {"Host4KiB", MakeHost4KiB}, {"Host2MiB", MakeHost2MiB}, {"CudaOverFake", MakeCuda},
+      {"Host4KiB", MakeHost4KiB}, {"Host2MiB", MakeHost2MiB}, {"CudaOverSimulator", MakeCuda},
       {"FaultOff", MakeFault},    {"Delay", MakeDelay},       {"Cost", MakeCost},
       {"Trace", MakeTrace},
   };
 }
 
 std::vector<SubjectKind> HoldingSubjects() {
-  return {{"CudaOverFake", MakeCuda}, {"Delay", MakeDelay}};
+  return {{"CudaOverSimulator", MakeCuda}, {"Delay", MakeDelay}};
 }
 
 testing::AssertionResult HasCode(const absl::Status& status, absl::StatusCode code) {
@@ -142,6 +142,21 @@ void DriverConformance::Back(Address address, Bytes granules) {
   ASSERT_TRUE(Succeeds(driver_.Map(address, granules * granule_, chunk)));
   ASSERT_TRUE(Succeeds(driver_.SetAccess(address, granules * granule_)));
   ASSERT_TRUE(Succeeds(driver_.Destroy(chunk)));
+}
+
+std::uint8_t DriverConformance::Peek(Address address) {
+  if (subject_->memory_is_here()) return *reinterpret_cast<volatile std::uint8_t*>(address);
+  std::uint8_t value = 0;
+  EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToHost, StreamId{})));
+  return value;
+}
+
+void DriverConformance::Poke(Address address, std::uint8_t value) {
+  if (subject_->memory_is_here()) {
+    *reinterpret_cast<volatile std::uint8_t*>(address) = value;
+  } else {
+    EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToDevice, StreamId{})));
+  }
 }
 
 Bytes DriverConformance::FreeBytes() {

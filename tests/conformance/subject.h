@@ -23,6 +23,12 @@ class Subject {
   // A second handle for a chunk, as whoever imported it holds (R8).
   virtual absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk) = 0;
 
+  // Streams by number; 0 is the default one, and there are kSubjectStreams.
+  virtual StreamId Stream(int number) { return StreamId{static_cast<std::uint64_t>(number)}; }
+
+  // Whether this process can touch what the driver maps, or only Copy() reaches it.
+  virtual bool memory_is_here() const { return true; }
+
   // Work submitted to `stream` from now on does not finish before it is released. Only subjects of
   // HoldingSubjects() can; on the others nothing is ever pending.
   virtual void HoldStream(StreamId stream);
@@ -34,11 +40,12 @@ struct SubjectKind {
   std::unique_ptr<Subject> (*make)();
 };
 
-// Host at two granularities, CUDA over the fake libcuda, and each wrapper around the host.
+// Host at two granularities, CUDA over the simulated libcuda, and each wrapper around the host.
 std::vector<SubjectKind> AllSubjects();
 std::vector<SubjectKind> HoldingSubjects();
 
 inline constexpr Bytes kSubjectGranules = 256;
+inline constexpr int kSubjectStreams = 4;
 
 // gtest prints the parameter of a failing test with this.
 inline void PrintTo(const SubjectKind& kind, std::ostream* out) { *out << kind.name; }
@@ -91,10 +98,11 @@ class DriverConformance : public testing::TestWithParam<SubjectKind> {
   absl::Status Unmap(Address address) { return driver_.Unmap(address, granule_); }
   absl::Status SetAccess(Address address) { return driver_.SetAccess(address, granule_); }
 
-  // Device memory as this process sees it: real on the host, and on the fake.
-  static volatile std::uint8_t& At(Address address) {
-    return *reinterpret_cast<volatile std::uint8_t*>(address);
-  }
+  // One byte of device memory, which must be usable.
+  std::uint8_t Peek(Address address);
+  void Poke(Address address, std::uint8_t value);
+  // A touch of device memory by this process, whatever comes of it.
+  static void Touch(Address address) { *reinterpret_cast<volatile std::uint8_t*>(address) = 1; }
 
   const std::unique_ptr<Subject> subject_;
   Driver& driver_;

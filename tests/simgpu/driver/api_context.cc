@@ -23,6 +23,12 @@ CUresult CreateContext(CUcontext* context, CUdevice device) {
   return call.result();
 }
 
+// For the log: which device a context is of says more than its handle.
+int DeviceOf(CUcontext context) {
+  const std::shared_ptr<Context> found = Simulator::Get().contexts.Find(context);
+  return found == nullptr ? -1 : found->device;
+}
+
 // Access to the memory of `peer` from the device of the current context.
 CUresult SetPeer(Call& call, CUcontext peer, bool enabled) {
   Simulator& simulator = Simulator::Get();
@@ -108,7 +114,7 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
-  Call call("cuCtxSetCurrent", {{"context", context}});
+  Call call("cuCtxSetCurrent", {{"device", DeviceOf(context)}});
   if (!call.ok()) return call.result();
   if (context != nullptr && Simulator::Get().contexts.Find(context) == nullptr) {
     return call.Refuse(CUDA_ERROR_INVALID_CONTEXT, "the context is not alive");
@@ -118,7 +124,7 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  Call call("cuCtxPushCurrent", {{"context", context}});
+  Call call("cuCtxPushCurrent", {{"device", DeviceOf(context)}});
   if (!call.ok()) return call.result();
   const bool alive = Simulator::Get().contexts.Find(context) != nullptr;
   if (!alive || !Simulator::Get().contexts.Push(context)) {

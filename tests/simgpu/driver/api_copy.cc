@@ -25,16 +25,45 @@ Outcome Now(const Work& work) {
   return outcome.ok() ? simulator.FindStream(nullptr)->Synchronize() : outcome;
 }
 
-CUresult CopyNow(const char* name, Address to, Address from, std::size_t bytes) {
+// Which ends of a copy the caller says are device memory: pinned memory will do, but not any.
+struct Ends {
+  bool to_device;
+  bool from_device;
+};
+constexpr Ends kAny = {false, false};
+constexpr Ends kToDevice = {true, false};
+constexpr Ends kFromDevice = {false, true};
+constexpr Ends kInside = {true, true};
+
+Outcome CheckEnd(bool is_device, Address address, std::size_t bytes) {
+  Simulator& simulator = Simulator::Get();
+  if (!is_device || bytes == 0 || simulator.memory.Contains(address) ||
+      simulator.host_memory.Knows(address)) {
+    return simgpu::Success();
+  }
+  return simgpu::Illegal(CUDA_ERROR_INVALID_VALUE, simgpu::Hex(address) + " is no device memory");
+}
+
+Outcome CheckEnds(Ends ends, Address to, Address from, std::size_t bytes) {
+  const Outcome outcome = CheckEnd(ends.to_device, to, bytes);
+  return outcome.ok() ? CheckEnd(ends.from_device, from, bytes) : outcome;
+}
+
+CUresult CopyNow(const char* name, Ends ends, Address to, Address from, std::size_t bytes) {
   Call call(name, {{"to", to}, {"from", from}, {"size", bytes}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
+  const Outcome outcome = CheckEnds(ends, to, from, bytes);
+  if (!outcome.ok()) return call.Return(outcome);
   return call.Return(Now(simgpu::CopyWork(name, to, from, bytes)));
 }
 
-CUresult CopyOn(const char* name, Address to, Address from, std::size_t bytes, CUstream stream) {
+CUresult CopyOn(const char* name, Ends ends, Address to, Address from, std::size_t bytes,
+                CUstream stream) {
   Call call(name, {{"to", to}, {"from", from}, {"size", bytes}, {"stream", stream}},
             Call::Needs::kContext);
   if (!call.ok()) return call.result();
+  const Outcome outcome = CheckEnds(ends, to, from, bytes);
+  if (!outcome.ok()) return call.Return(outcome);
   return call.Return(simgpu::StartCopy(name, to, from, bytes, stream));
 }
 
@@ -87,37 +116,37 @@ CUresult FillBox(const char* name, const Fill& fill, const CUstream* stream) {
 extern "C" {
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return CopyNow("cuMemcpy", to, from, bytes);
+  return CopyNow("cuMemcpy", kAny, to, from, bytes);
 }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
-  return CopyNow("cuMemcpyHtoD", to, AddressOf(from), bytes);
+  return CopyNow("cuMemcpyHtoD", kToDevice, to, AddressOf(from), bytes);
 }
 CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
-  return CopyNow("cuMemcpyDtoH", AddressOf(to), from, bytes);
+  return CopyNow("cuMemcpyDtoH", kFromDevice, AddressOf(to), from, bytes);
 }
 CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  return CopyNow("cuMemcpyDtoD", to, from, bytes);
+  return CopyNow("cuMemcpyDtoD", kInside, to, from, bytes);
 }
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, std::size_t bytes) {
-  return CopyNow("cuMemcpyPeer", to, from, bytes);
+  return CopyNow("cuMemcpyPeer", kInside, to, from, bytes);
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  return CopyOn("cuMemcpyAsync", to, from, bytes, stream);
+  return CopyOn("cuMemcpyAsync", kAny, to, from, bytes, stream);
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes,
                               CUstream stream) {
-  return CopyOn("cuMemcpyHtoDAsync", to, AddressOf(from), bytes, stream);
+  return CopyOn("cuMemcpyHtoDAsync", kToDevice, to, AddressOf(from), bytes, stream);
 }
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  return CopyOn("cuMemcpyDtoHAsync", AddressOf(to), from, bytes, stream);
+  return CopyOn("cuMemcpyDtoHAsync", kFromDevice, AddressOf(to), from, bytes, stream);
 }
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
                               CUstream stream) {
-  return CopyOn("cuMemcpyDtoDAsync", to, from, bytes, stream);
+  return CopyOn("cuMemcpyDtoDAsync", kInside, to, from, bytes, stream);
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext,
                            std::size_t bytes, CUstream stream) {
-  return CopyOn("cuMemcpyPeerAsync", to, from, bytes, stream);
+  return CopyOn("cuMemcpyPeerAsync", kInside, to, from, bytes, stream);
 }
 
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {

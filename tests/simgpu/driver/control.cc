@@ -57,6 +57,8 @@ CUresult simgpu_check(const void* pointer, const char* who) {
 
 void simgpu_restart(const char* conf) { simgpu::Restart(conf); }
 
+void simgpu_fault(const char* faults) { Simulator::Get().faults.Set(faults); }
+
 void simgpu_watch(void (*line)(const char* text)) { Simulator::Get().log.SetSink(line); }
 
 int simgpu_hold(CUstream stream) {

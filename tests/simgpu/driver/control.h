@@ -18,6 +18,9 @@ CUresult simgpu_check(const void* pointer, const char* who);
 // A new machine: SIMGPU_CONF is `conf`. Every handle and address of before is gone.
 void simgpu_restart(const char* conf);
 
+// Calls that fail from now on, see faults.h; "": none. What makes no sense is ignored.
+void simgpu_fault(const char* faults);
+
 // Sees every call as a line; null: nobody.
 void simgpu_watch(void (*line)(const char* text));
 

@@ -58,9 +58,8 @@ bool ParseFaults(const std::string& text, std::vector<Fault>* faults) {
 
 void Faults::Set(const std::string& text) {
   counters_.clear();
-  if (text.empty()) return;
   std::vector<Fault> faults;
-  ParseFaults(text, &faults);
+  if (text.empty() || !ParseFaults(text, &faults)) return;
   for (Fault& fault : faults) {
     counters_.push_back(std::make_unique<Counter>());
     counters_.back()->fault = std::move(fault);

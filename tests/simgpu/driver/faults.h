@@ -33,7 +33,7 @@ bool ParseFaults(const std::string& text, std::vector<Fault>* faults);
 
 class Faults {
  public:
-  // `text` is valid.
+  // Counts from here on. Not while calls are being made.
   void Set(const std::string& text);
 
   // What this call of `name` shall return: CUDA_SUCCESS if nothing was asked of it.
