@@ -3,15 +3,20 @@
     run_workload.py [--gpus N] --allocators NAME,NAME PROGRAM ARGUMENT...
 
 Each run must end well, make no call that the driver's rules forbid, be served by the allocator
-that was asked for, and use no more memory in later steps than in earlier ones.
+that was asked for, and use no more memory in later steps than in earlier ones. Thimble is installed
+in all of them, and serves only those that ask for it.
 """
 
 import argparse
 import json
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
+
+from tests.frameworks import installation
 
 LAUNCHER = "tests/simgpu/run"
 MEMORY = "4GiB"
@@ -21,16 +26,20 @@ ALLOCATORS = {
     "bfc": ({}, "GPU_0_bfc"),
     "bfc_growth": ({"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, "GPU_0_bfc"),
     "cuda_malloc_async": ({"TF_GPU_ALLOCATOR": "cuda_malloc_async"}, "gpu_async_0"),
+    "thimble": ({"TF_GPU_ALLOCATOR": "thimble"}, "GPU_0_thimble"),
     "jax_default": ({}, "default"),
     "jax_growth": ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, "default"),
     "jax_platform": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}, "platform"),
     "jax_cuda_async": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async"}, "cuda_async"),
     "jax_vmm": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "vmm"}, "vmm"),
+    "jax_thimble": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble"}, "thimble"),
 }
 
-
-# XLA 0.10.2 unmaps some memory twice in this mode, says so, and goes on.
+# XLA 0.10.2 unmaps its memory twice in this mode when it ends, says so, and goes on.
 BREAKS_RULES = ("jax_vmm",)
+
+# What a user may have set must not decide a test.
+FOREIGN = ("PYTHON", "TF_", "XLA_", "JAX_", "THIMBLE_", "SIMGPU_")
 
 
 def grows(after_step):
@@ -43,37 +52,44 @@ def grows(after_step):
     return half > 0 and min(after_step[half:]) > max(after_step[:half])
 
 
-def run(options, name):
-    environment, _ = ALLOCATORS[name]
+def run(options, name, installed):
     command = [LAUNCHER, "--gpus", str(options.gpus), "--memory", MEMORY]
     command += ["--allow-illegal"] if name in BREAKS_RULES else []
     command += ["--", sys.executable, options.program, *options.arguments]
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
     # JAX would go on without a GPU, in silence; TensorFlow says much that nobody needs.
-    fixed = {"SIMGPU_PYTHON": sys.executable, "JAX_PLATFORMS": "cuda", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    return subprocess.run(command, env={**inherited, **fixed, **environment}, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    environment.update(SIMGPU_PYTHON=sys.executable, JAX_PLATFORMS="cuda",
+                       TF_CPP_MIN_LOG_LEVEL="2")
+    environment.update(installed)
+    environment.update(ALLOCATORS[name][0])
+    return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
 
 
 class Workload(unittest.TestCase):
     options = None
 
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.installed = installation.install(pathlib.Path(temporary.name) / "site")
+
     def test_runs(self):
         for name in self.options.allocators.split(","):
             with self.subTest(allocator=name):
-                self.check(run(self.options, name), ALLOCATORS[name][1])
+                self.check(run(self.options, name, self.installed), ALLOCATORS[name][1])
 
     def check(self, ended, allocator):
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         result = json.loads(ended.stdout.splitlines()[-1])
-        self.assertEqual(result["allocator"], allocator)
+        self.assertEqual(result["allocator"], allocator, ended.stderr)
         after_step = result["bytes_after_step"]
         self.assertEqual(len(after_step), result["steps"])
         if result["peak_bytes"] is None:  # this allocator of the framework keeps no account
             return
         self.assertGreaterEqual(result["peak_bytes"], max(after_step))
         # Where requests differ from step to step, growth says nothing.
-        if result["workload"] not in ("decode",) and result.get("lengths") != "variable":
+        if result["workload"] != "decode" and result.get("lengths") != "variable":
             self.assertFalse(grows(after_step), after_step)
 
 

@@ -22,9 +22,7 @@ def workload_test(name, allocators, program = None, args = [], gpus = 1):
             ",".join(allocators),
             "tests/workloads/%s.py" % (program or name),
         ] + args,
-        data = [
-            "//tests/simgpu:run",
-            "//tests/workloads:programs",
-        ],
+        data = ["//tests/workloads:programs"],
         main = "//tests/frameworks:run_workload.py",
+        deps = ["//tests/frameworks:run_workload"],
     )
