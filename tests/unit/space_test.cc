@@ -96,6 +96,7 @@ TEST_F(SpaceTest, GrowthThatDidNotHelpIsGivenBack) {
   // The stitch over old and new chunks fails, after the new ones were taken.
   FaultPlan plan;
   plan.first = 1;  // the first is for the new chunks at home
+  plan.every = 1;  // the second attempt is not to succeed
   plan.among = {DriverCall::kSetAccess};
   device_.driver()->Arm(plan);
   EXPECT_FALSE(Try(6 * kSlot).ok());
