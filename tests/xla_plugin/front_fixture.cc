@@ -50,7 +50,7 @@ void FrontTest::SetUpTestSuite() {
   const std::string conf = "gpus:2,memory:1GiB,illegal:" + IllegalPath();
   setenv("SIMGPU_CONF", conf.c_str(), /*overwrite=*/1);
   ASSERT_STREQ(thimble_front_open(kDriver), nullptr);
-  ASSERT_STREQ(thimble_front_start("retry_ms:0", 0, 0), nullptr);
+  ASSERT_STREQ(thimble_front_start(kFrontConf, 0, 0), nullptr);
   for (int ordinal = 0; ordinal < kDevices; ++ordinal) {
     ASSERT_EQ(Real().cuDevicePrimaryCtxRetain(&contexts_[ordinal], ordinal), kSuccess);
   }

@@ -1,4 +1,4 @@
-// The front, on, over the simulated driver with two GPUs of 1 GiB. Once per process: like JAX's.
+// The front, on, over the simulated driver with two GPUs of 1 GiB. Once per process, as in JAX.
 #pragma once
 
 #include <condition_variable>
@@ -16,6 +16,9 @@
 namespace thimble::xla {
 
 inline constexpr std::size_t kMiB = 1 << 20;
+
+// THIMBLE_CONF of this process: each test program defines its own.
+extern const char* const kFrontConf;
 
 // Calls that break CUDA's rules, one per line; the simulator writes them down.
 std::string IllegalCalls();

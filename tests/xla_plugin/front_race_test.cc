@@ -7,6 +7,9 @@
 #include "tests/xla_plugin/front_fixture.h"
 
 namespace thimble::xla {
+
+const char* const kFrontConf = "";
+
 namespace {
 
 constexpr int kThreads = 8;

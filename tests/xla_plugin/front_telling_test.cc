@@ -6,6 +6,9 @@
 #include "tests/xla_plugin/front_fixture.h"
 
 namespace thimble::xla {
+
+const char* const kFrontConf = "";
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -7,6 +7,9 @@
 #include "tests/xla_plugin/front_fixture.h"
 
 namespace thimble::xla {
+
+const char* const kFrontConf = "";
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -146,6 +149,22 @@ TEST_F(FrontTest, ADestroyedStreamIsNeverAskedAgain) {
     const CUstream other = NewStream();
     Free(Allocate(900 * kMiB, other), other);
   }
+}
+
+// Not even where another stream needs what was freed there: the question would be captured.
+TEST_F(FrontTest, ACapturedStreamIsNotAsked) {
+  const CUstream stream = NewStream();
+  const CUstream other = NewStream();
+  Free(Allocate(300 * kMiB, stream), stream);
+  constexpr int kThreadLocal = 1;
+  ASSERT_EQ(cuStreamBeginCapture_v2(stream, kThreadLocal), kSuccess);
+  Free(Allocate(900 * kMiB, other), other);
+  void* graph = nullptr;
+  EXPECT_EQ(Forwarded("cuStreamEndCapture", stream, &graph), kSuccess);
+  std::size_t nodes = 1;
+  EXPECT_EQ(Forwarded("cuGraphGetNodes", graph, static_cast<void**>(nullptr), &nodes), kSuccess);
+  EXPECT_EQ(nodes, 0u);
+  EXPECT_EQ(Forwarded("cuGraphDestroy", graph), kSuccess);
 }
 
 TEST_F(FrontTest, WhatIsCapturedIsTheGraphs) {

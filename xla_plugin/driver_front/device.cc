@@ -107,24 +107,15 @@ void Device::ForgetStream(CUstream stream) {
 // --- Telling -------------------------------------------------------------------------------------
 
 CUresult Device::ToResult(thimble_status status) {
-  switch (status) {
-    case THIMBLE_OK:
-      return kSuccess;
-    case THIMBLE_OUT_OF_MEMORY:
-      ReportOutOfMemory(thimble_last_error());
-      return kOutOfMemory;
-    case THIMBLE_INVALID_ARGUMENT:
-      return kInvalidValue;
-    case THIMBLE_UNAVAILABLE:
-      return kDeviceUnavailable;
-    case THIMBLE_INTERNAL:
-      break;
-  }
-  return kUnknown;
+  if (status == THIMBLE_OK) return kSuccess;
+  if (status == THIMBLE_INVALID_ARGUMENT) return kInvalidValue;
+  Report(thimble_last_error());
+  if (status == THIMBLE_OUT_OF_MEMORY) return kOutOfMemory;
+  return status == THIMBLE_UNAVAILABLE ? kDeviceUnavailable : kUnknown;
 }
 
 // XLA asks twice before it gives up: the same report with nothing in between is the same failure.
-void Device::ReportOutOfMemory(const std::string& text) {
+void Device::Report(const std::string& text) {
   const std::uint64_t allocations = GetStats().allocations;
   const std::lock_guard lock(mutex_);
   if (text == last_report_ && allocations == allocations_at_last_report_) return;

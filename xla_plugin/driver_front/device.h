@@ -62,8 +62,9 @@ class Device {
   std::string TryMakeArena();
   CUresult Synchronize(CUstream stream) const;
   CUresult Synchronize() const;
+  // Says what went wrong, unless it is the caller's mistake.
   CUresult ToResult(thimble_status status);
-  void ReportOutOfMemory(const std::string& text);
+  void Report(const std::string& text);
 
   const DeviceIdentity identity_;
   const Settings& settings_;

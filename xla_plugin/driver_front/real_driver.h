@@ -29,6 +29,12 @@ namespace thimble::xla {
   X(cuStreamGetCtx, (CUstream stream, CUcontext * context))                                        \
   X(cuStreamIsCapturing, (CUstream stream, int* status))                                           \
   X(cuStreamDestroy_v2, (CUstream stream))                                                         \
+  X(cuStreamBeginCapture_v2, (CUstream stream, int mode))                                          \
+  X(cuStreamBeginCapture_v2_ptsz, (CUstream stream, int mode))                                     \
+  X(cuStreamBeginCaptureToGraph, (CUstream stream, void* graph, const void* dependencies,          \
+                                  const void* edges, std::size_t count, int mode))                 \
+  X(cuStreamBeginCaptureToGraph_ptsz, (CUstream stream, void* graph, const void* dependencies,     \
+                                       const void* edges, std::size_t count, int mode))            \
   X(cuMemAlloc_v2, (CUdeviceptr * pointer, std::size_t bytes))                                     \
   X(cuMemFree_v2, (CUdeviceptr pointer))                                                           \
   X(cuMemGetInfo_v2, (std::size_t * free_bytes, std::size_t * total_bytes))                        \

@@ -46,6 +46,13 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes);
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamDestroy_v2(CUstream stream);
 
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode);
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, void* graph, const void* dependencies,
+                                     const void* edges, std::size_t count, int mode);
+CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, void* graph, const void* dependencies,
+                                          const void* edges, std::size_t count, int mode);
+
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, std::uint64_t flags);
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t flags,
                              int* status);
