@@ -2,6 +2,7 @@
 
 import functools
 import os
+import time
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,14 @@ class Usage:
         self.after_step = []
 
     def note(self):
-        self.after_step.append(self.now)
+        """Notes the figure once it rests: buffers are freed a little after their last use."""
+        before, now = None, self.now
+        for _ in range(20):
+            if now == before:
+                break
+            time.sleep(0.02)
+            before, now = now, self.now
+        self.after_step.append(now)
 
     def _statistic(self, name):
         return (jax.local_devices()[0].memory_stats() or {}).get(name)
