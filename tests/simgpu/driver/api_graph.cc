@@ -68,6 +68,34 @@ Outcome Describe(const CUDA_MEMSET_NODE_PARAMS& fill, Work* work) {
   return simgpu::Success();
 }
 
+// The parameters of any node as those of its kind.
+Outcome Describe(const CUgraphNodeParams& any, Work* work) {
+  switch (any.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      CUDA_KERNEL_NODE_PARAMS kernel = {};
+      kernel.func = any.kernel.func;
+      kernel.kern = any.kernel.kern;
+      kernel.kernelParams = any.kernel.kernelParams;
+      kernel.extra = any.kernel.extra;
+      return Describe(kernel, work);
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return Describe(any.memcpy.copyParams, work);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return Describe(
+          CUDA_MEMSET_NODE_PARAMS{any.memset.dst, any.memset.pitch, any.memset.value,
+                                  any.memset.elementSize, any.memset.width, any.memset.height},
+          work);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      work->type = any.type;
+      return simgpu::Success();
+    default:
+      return simgpu::Failure(CUDA_ERROR_NOT_SUPPORTED);
+  }
+}
+
 template <typename Parameters>
 CUresult AddNode(const char* name, CUgraphNode* node, CUgraph handle,
                  const CUgraphNode* dependencies, std::size_t count, const Parameters& parameters) {
@@ -94,22 +122,29 @@ CUresult SetNode(const char* name, CUgraphExec handle, CUgraphNode node,
   return call.Refuse(CUDA_ERROR_INVALID_VALUE, "the graph has no such node of this kind");
 }
 
-// Bodies come back in an array that lives as long as the node.
-CUresult AddConditional(const char* name, CUgraphNode* node, CUgraph handle,
-                        const CUgraphNode* dependencies, std::size_t count,
-                        CUgraphNodeParams* parameters) {
-  Call call(name, {{"graph", handle}, {"dependencies", count}, {"type", parameters->type}});
+// A node of any kind. The bodies of a conditional come back in an array that lives as long as it.
+CUresult AddAny(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies,
+                std::size_t count, CUgraphNodeParams* parameters) {
+  Call call("cuGraphAddNode",
+            {{"graph", handle}, {"dependencies", count}, {"type", parameters->type}});
   const std::shared_ptr<Graph> graph = FindGraph(call, handle);
   if (graph == nullptr) return call.result();
-  if (parameters->type != CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-    return call.Return(CUDA_ERROR_NOT_SUPPORTED);
-  }
-  std::vector<CUgraph> bodies(parameters->conditional.size);
-  std::generate(bodies.begin(), bodies.end(), simgpu::NewGraph);
   Work work;
-  work.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  const Outcome outcome = Describe(*parameters, &work);
+  if (!outcome.ok()) return call.Return(outcome);
+  std::vector<CUgraph> bodies;
+  if (work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    const std::shared_ptr<Graph> child = FindGraph(call, parameters->graph.graph);
+    if (child == nullptr) return call.result();
+    bodies.push_back(simgpu::CloneGraph(*child));
+  } else if (work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    bodies.resize(parameters->conditional.size);
+    std::generate(bodies.begin(), bodies.end(), simgpu::NewGraph);
+  }
   *node = graph->Add(work, Dependencies(dependencies, dependencies + count), std::move(bodies));
-  parameters->conditional.phGraph_out = Simulator::Get().nodes.Find(*node)->bodies.data();
+  if (work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    parameters->conditional.phGraph_out = Simulator::Get().nodes.Find(*node)->bodies.data();
+  }
   return call.result();
 }
 
@@ -221,13 +256,13 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph handle,
 
 CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                         std::size_t count, CUgraphNodeParams* parameters) {
-  return AddConditional("cuGraphAddNode", node, graph, dependencies, count, parameters);
+  return AddAny(node, graph, dependencies, count, parameters);
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
                            const CUgraphEdgeData*, std::size_t count,
                            CUgraphNodeParams* parameters) {
-  return AddConditional("cuGraphAddNode", node, graph, dependencies, count, parameters);
+  return AddAny(node, graph, dependencies, count, parameters);
 }
 
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph, CUcontext,
@@ -336,6 +371,14 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext) {
   return SetNode("cuGraphExecMemsetNodeSetParams", executable, node, *parameters);
+}
+
+CUresult cuGraphExecNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                  CUgraphNodeParams* parameters) {
+  if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    return cuGraphExecChildGraphNodeSetParams(executable, node, parameters->graph.graph);
+  }
+  return SetNode("cuGraphExecNodeSetParams", executable, node, *parameters);
 }
 
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgraph child) {

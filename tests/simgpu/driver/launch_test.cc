@@ -132,6 +132,42 @@ TEST_F(Launches, NodesOfGraphsAreLookedAtWhenTheyRun) {
   EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_SUCCESS);
 }
 
+TEST_F(Launches, NodesOfAnyKindAreAddedByOneFunction) {
+  CUdeviceptr pointer = Allocate(4096);
+  int count = 0;
+  CUdeviceptr pair[2] = {};
+  void* arguments[] = {&pointer, &count, pair};
+  CUgraphNodeParams kernel = {};
+  kernel.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  kernel.kernel.func = scale_;
+  kernel.kernel.kernelParams = arguments;
+  CUgraphNodeParams fill = {};
+  fill.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  fill.memset.dst = pointer;
+  fill.memset.elementSize = 1;
+  fill.memset.value = 6;
+  fill.memset.width = 4;
+  fill.memset.height = 1;
+  CUgraphNodeParams choice = {};
+  choice.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  choice.conditional.size = 2;
+  CUgraph graph = nullptr;
+  ASSERT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  CUgraphNode nodes[3] = {};
+  ASSERT_EQ(cuGraphAddNode(&nodes[0], graph, nullptr, nullptr, 0, &kernel), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddNode(&nodes[1], graph, nodes, nullptr, 1, &fill), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddNode(&nodes[2], graph, nodes, nullptr, 2, &choice), CUDA_SUCCESS);
+  EXPECT_NE(choice.conditional.phGraph_out[0], choice.conditional.phGraph_out[1]);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphInstantiate(&executable, graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphLaunch(executable, nullptr), CUDA_SUCCESS);
+  int value = 0;
+  ASSERT_EQ(cuMemcpyDtoH(&value, pointer, sizeof(value)), CUDA_SUCCESS);
+  EXPECT_EQ(value, 0x06060606);
+  ASSERT_EQ(cuMemFree(pointer), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 TEST_F(Launches, CopiesAndFillsOfFreedMemoryFail) {
   const CUdeviceptr live = Allocate(64);
   const CUdeviceptr dead = Allocate(64);
