@@ -54,10 +54,11 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
     // Beyond the limit no free can help.
     const bool may_wait =
         attributes.retry_on_failure && bytes <= limit_ && options_.retry > absl::ZeroDuration();
-    const bool in_vain = may_wait && WouldWaitInVain(bytes);
+    const std::size_t vain = waited_in_vain_.load(std::memory_order_relaxed);
+    const bool in_vain = may_wait && vain != 0 && bytes >= vain;
     if (may_wait && !in_vain) {
       block = freed_.TryUntil(options_.retry, try_allocate);
-      if (block == nullptr) RememberVainWait(bytes);
+      if (block == nullptr) waited_in_vain_.store(bytes, std::memory_order_relaxed);
     }
     if (block == nullptr) ReportOom(bytes, attributes, in_vain);
   } else if (block == nullptr) {
@@ -84,6 +85,9 @@ void TfAllocator::DeallocateRaw(void* block) {
   if (known) {
     in_use_.fetch_sub(static_cast<std::int64_t>(RoundUp(known->bytes)), std::memory_order_relaxed);
   }
+  if (waited_in_vain_.load(std::memory_order_relaxed) != 0) {
+    waited_in_vain_.store(0, std::memory_order_relaxed);
+  }
   freed_.Freed();
 }
 
@@ -92,17 +96,6 @@ void TfAllocator::Count(std::size_t allocated) {
   allocations_.fetch_add(1, std::memory_order_relaxed);
   RaiseTo(in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes, &peak_in_use_);
   RaiseTo(bytes, &largest_);
-}
-
-bool TfAllocator::WouldWaitInVain(std::size_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  return vain_.bytes != 0 && bytes >= vain_.bytes &&
-         in_use_.load(std::memory_order_relaxed) >= vain_.in_use;
-}
-
-void TfAllocator::RememberVainWait(std::size_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  vain_ = {bytes, in_use_.load(std::memory_order_relaxed)};
 }
 
 void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes,

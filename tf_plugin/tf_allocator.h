@@ -16,8 +16,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "allocator/thimble.h"
 #include "tf_plugin/block_table.h"
@@ -61,15 +59,6 @@ class TfAllocator final : public tsl::Allocator {
   static constexpr std::size_t kUnit = 256;
   static std::size_t RoundUp(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
-  // A request that waited in vain. Until something is freed, one as large would do so too: an op
-  // that fails leaves many behind it, and each of them would wait as long.
-  struct VainWait {
-    std::size_t bytes = 0;  // 0: none
-    std::int64_t in_use = 0;
-  };
-  bool WouldWaitInVain(std::size_t bytes);
-  void RememberVainWait(std::size_t bytes);
-
   void Count(std::size_t allocated);
   void ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes, bool again);
 
@@ -80,8 +69,9 @@ class TfAllocator final : public tsl::Allocator {
   KeyNames names_;
   BlockTable blocks_;
   FreeSignal freed_;
-  absl::Mutex mutex_;
-  VainWait vain_ ABSL_GUARDED_BY(mutex_);
+  // Size of a request that waited in vain, 0 if none did since the last free: one as large would
+  // do so too. An op that fails leaves many behind it, and each of them would wait as long.
+  std::atomic<std::size_t> waited_in_vain_{0};
 
   std::atomic<std::int64_t> next_id_{1};
   std::atomic<std::int64_t> allocations_{0};  // since ClearStats()

@@ -20,7 +20,7 @@ import tensorflow as tf
 from tests.tf_plugin import forked
 from tests.tf_plugin import train
 
-WARM_UP = 5
+WARM_UP = 40  # until memory has found its places
 STEPS = 40
 
 
