@@ -2,15 +2,18 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "xla_plugin/driver_front/front.h"
 
 namespace thimble::xla {
 namespace {
 
-// Texts are for one message each, so they may stay for ever.
-const char* Kept(const std::string& error) {
-  return error.empty() ? nullptr : (new std::string(error))->c_str();
+// Never destroyed, like the front.
+const char* Kept(std::string error) {
+  static std::string* const kept = new std::string;
+  *kept = std::move(error);
+  return kept->empty() ? nullptr : kept->c_str();
 }
 
 template <typename Body>

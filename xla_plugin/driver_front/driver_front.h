@@ -16,12 +16,12 @@ extern "C" {
 uint32_t thimble_front_abi_version(void);
 
 /* Opens the driver at `path`; from here on all calls are forwarded to it. Once, before anybody else
- * can find the front. NULL, or what is wrong; the text stays valid. */
+ * can find the front. NULL, or what is wrong, valid until the next call. */
 const char* thimble_front_open(const char* path);
 
 /* Lets arenas serve memory. `conf` is THIMBLE_CONF (NULL: empty), `memory_fraction` what JAX was
  * told to take of a device (0: nothing was said), `preallocate` whether to take it at once. NULL,
- * or what is wrong: then everything stays the driver's. */
+ * or what is wrong, valid until the next call: then everything stays the driver's. One thread. */
 const char* thimble_front_start(const char* conf, double memory_fraction, int preallocate);
 
 /* The part of a device's memory that its arena may take, the smallest of all devices; JAX's plugin
