@@ -12,7 +12,7 @@ if __name__ == "__main__":
     x = jnp.ones((options.batch, options.width))
     for _ in range(options.steps):
         y = jnp.sin(x * 2) + x
-        z = jnp.concatenate([y, y.T @ x], axis=0) if x.shape[0] == x.shape[1] else y
+        z = jnp.concatenate([y, y.T @ x], axis=0)
         total = jnp.cumsum(jnp.sort(z, axis=0), axis=0).sum()
         total.block_until_ready()
         del y, z, total

@@ -33,16 +33,11 @@ def with_pmap(parameters, x, steps, usage):
     count = jax.device_count()
     parameters = jax.tree.map(lambda p: jnp.broadcast_to(p, (count, *p.shape)), parameters)
 
-    @jax.pmap
-    def replicate(parameters):
-        return parameters
-
     def update(parameters, x):
         gradients = jax.lax.pmean(jax.grad(loss)(parameters, x), "devices")
         return jax.tree.map(lambda p, g: p - 0.01 * g, parameters, gradients)
 
     step = jax.pmap(update, axis_name="devices")
-    parameters = replicate(parameters)
     shards = x.reshape(count, -1, x.shape[-1])
     for _ in range(steps):
         parameters = jax.block_until_ready(step(parameters, shards))

@@ -16,10 +16,11 @@ def simulated_library(name, library, srcs = []):
             "driver.h",
             library + "_stubs.c",
         ],
-        # The frameworks export functions of the same names, which find ours through dlsym().
         copts = ["-fvisibility=hidden"],
         linkopts = [
             "-Wl,-soname," + name,
+            # The frameworks export functions of the same names, which call ours: so ours must not
+            # find theirs.
             "-Wl,-Bsymbolic",
             "-ldl",
             "-lpthread",
