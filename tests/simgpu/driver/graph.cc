@@ -49,47 +49,47 @@ void Graph::EndCapture() {
 std::shared_ptr<Executable> Executable::Make(const Graph& graph) {
   auto executable = std::make_shared<Executable>();
   for (const std::shared_ptr<Node>& node : graph.nodes()) {
-    Step step = {node->handle, node->work, /*enabled=*/true, nullptr};
-    if (node->work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      const std::shared_ptr<Graph> body = Simulator::Get().graphs.Find(node->bodies[0]);
-      if (body != nullptr) step.body = Make(*body);
+    Step step = {node->handle, node->work, /*enabled=*/true, {}};
+    for (const CUgraph handle : node->bodies) {
+      const std::shared_ptr<Graph> body = Simulator::Get().graphs.Find(handle);
+      if (body != nullptr) step.bodies.push_back(Make(*body));
     }
     executable->steps_.push_back(std::move(step));
   }
   return executable;
 }
 
-// The lock is held.
-Executable::Step* Executable::Find(CUgraphNode node) {
+bool Executable::Change(CUgraphNode node, const std::function<bool(Step&)>& change) {
+  std::lock_guard<std::mutex> lock(mutex_);
   for (Step& step : steps_) {
-    if (step.node == node) return &step;
+    if (step.node == node) return change(step);
+    for (const std::shared_ptr<Executable>& body : step.bodies) {
+      if (body->Change(node, change)) return true;
+    }
   }
-  return nullptr;
+  return false;
 }
 
 bool Executable::SetWork(CUgraphNode node, const Work& work) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Step* const step = Find(node);
-  if (step == nullptr || step->work.type != work.type) return false;
-  step->work = work;
-  return true;
+  return Change(node, [&work](Step& step) {
+    if (step.work.type != work.type) return false;
+    step.work = work;
+    return true;
+  });
 }
 
 bool Executable::SetBody(CUgraphNode node, const Graph& body) {
-  std::shared_ptr<Executable> made = Make(body);
-  std::lock_guard<std::mutex> lock(mutex_);
-  Step* const step = Find(node);
-  if (step == nullptr) return false;
-  step->body = std::move(made);
-  return true;
+  return Change(node, [made = Make(body)](Step& step) {
+    step.bodies = {made};
+    return true;
+  });
 }
 
 bool Executable::SetEnabled(CUgraphNode node, bool enabled) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  Step* const step = Find(node);
-  if (step == nullptr) return false;
-  step->enabled = enabled;
-  return true;
+  return Change(node, [enabled](Step& step) {
+    step.enabled = enabled;
+    return true;
+  });
 }
 
 bool Executable::Update(const Graph& graph) {
@@ -101,7 +101,7 @@ bool Executable::Update(const Graph& graph) {
   }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     steps_[i].work = other->steps_[i].work;
-    steps_[i].body = other->steps_[i].body;
+    steps_[i].bodies = other->steps_[i].bodies;
   }
   return true;
 }
@@ -123,14 +123,14 @@ Outcome Executable::ForEach(Visit visit) const {
 
 Outcome Executable::Check() const {
   return ForEach([](const Step& step) {
-    if (step.body != nullptr) return step.body->Check();
+    if (step.work.type == CU_GRAPH_NODE_TYPE_GRAPH) return step.bodies[0]->Check();
     return step.work.check ? step.work.check() : Success();
   });
 }
 
 Outcome Executable::Run() const {
   return ForEach([](const Step& step) {
-    if (step.body != nullptr) return step.body->Run();
+    if (step.work.type == CU_GRAPH_NODE_TYPE_GRAPH) return step.bodies[0]->Run();
     return step.work.run ? step.work.run() : Success();
   });
 }

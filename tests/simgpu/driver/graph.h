@@ -63,10 +63,11 @@ class Executable {
     CUgraphNode node;
     Work work;
     bool enabled;
-    std::shared_ptr<Executable> body;  // of a child graph; null: none
+    std::vector<std::shared_ptr<Executable>> bodies;  // of a child graph (one), or a conditional
   };
 
-  Step* Find(CUgraphNode node);
+  // Changes the step of `node`, here or in a body. False if there is none, or `change` refuses.
+  bool Change(CUgraphNode node, const std::function<bool(Step&)>& change);
   template <typename Visit>
   Outcome ForEach(Visit visit) const;
 

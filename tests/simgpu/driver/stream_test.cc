@@ -237,6 +237,16 @@ TEST_F(StreamCalls, NodesOfAnExecutableGraphAreUpdated) {
   ASSERT_EQ(cuGraphExecMemsetNodeSetParams(executable, last, &fill, context_), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(executable, stream_), CUDA_SUCCESS);
   EXPECT_EQ(Word(), 3);
+  CUgraph clone = nullptr;
+  ASSERT_EQ(cuGraphChildGraphNodeGetGraph(node, &clone), CUDA_SUCCESS);
+  std::size_t count = 1;
+  ASSERT_EQ(cuGraphGetNodes(clone, &inner, &count), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphNodeSetEnabled(executable, last, 0), CUDA_SUCCESS);
+  fill.value = 4;
+  ASSERT_EQ(cuGraphExecMemsetNodeSetParams(executable, inner, &fill, context_), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphLaunch(executable, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 4) << "a node inside the child graph";
+  ASSERT_EQ(cuGraphNodeSetEnabled(executable, last, 1), CUDA_SUCCESS);
   CUgraphExecUpdateResultInfo info = {};
   EXPECT_EQ(cuGraphExecUpdate(executable, child, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   EXPECT_EQ(cuGraphExecUpdate(executable, graph, &info), CUDA_SUCCESS);
