@@ -51,8 +51,7 @@ class Jax(unittest.TestCase):
     assert told["bytes_limit"] == true.limit == 1 << 30, told
     assert true.peak_reserved <= true.peak_in_use + (4 << 20), "it grows by what is asked for"
     print(sorted(told))
-            """, thimble(XLA_FLAGS="--xla_gpu_enable_command_buffer="),
-                                  simulator=("--memory", "1GiB", "--log", str(log)))
+            """, simulator=("--memory", "1GiB", "--log", str(log)))
             calls = log.read_text()
         self.assertEqual(ended.said, [])
         self.assertIn("bytes_in_use", ended.stdout)
