@@ -1,4 +1,4 @@
-// The capture of streams into graphs, and the memory that graphs own.
+// The capture of streams into graphs, and what graphs have that makes no difference here.
 #include <utility>
 
 #include "tests/simgpu/driver/graph.h"
@@ -97,6 +97,18 @@ CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr
   Call call("cuDeviceGetGraphMemAttribute", {{"device", device}, {"attribute", attribute}});
   if (!call.ok()) return call.result();
   *static_cast<cuuint64_t*>(value) = 0;
+  return call.result();
+}
+
+// Hints for kernels that do not run.
+CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
+  Call call("cuGraphKernelNodeCopyAttributes", {{"to", to}, {"from", from}});
+  return call.result();
+}
+
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                       const CUkernelNodeAttrValue*) {
+  Call call("cuGraphKernelNodeSetAttribute", {{"node", node}, {"attribute", attribute}});
   return call.result();
 }
 

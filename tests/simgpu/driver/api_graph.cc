@@ -15,7 +15,6 @@ using simgpu::Call;
 using simgpu::Executable;
 using simgpu::Extent;
 using simgpu::Graph;
-using simgpu::Launch;
 using simgpu::Node;
 using simgpu::Outcome;
 using simgpu::Simulator;
@@ -122,6 +121,15 @@ CUresult SetNode(const char* name, CUgraphExec handle, CUgraphNode node,
   return call.Refuse(CUDA_ERROR_INVALID_VALUE, "the graph has no such node of this kind");
 }
 
+// A child graph is copied, or becomes part of its parent, where its nodes keep their handles.
+bool IsMoved([[maybe_unused]] const CUgraphNodeParams& parameters) {
+#if CUDA_VERSION >= 12090
+  return parameters.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+#else
+  return false;
+#endif
+}
+
 // A node of any kind. The bodies of a conditional come back in an array that lives as long as it.
 CUresult AddAny(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies,
                 std::size_t count, CUgraphNodeParams* parameters) {
@@ -136,7 +144,7 @@ CUresult AddAny(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependenci
   if (work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
     const std::shared_ptr<Graph> child = FindGraph(call, parameters->graph.graph);
     if (child == nullptr) return call.result();
-    bodies.push_back(simgpu::CloneGraph(*child));
+    bodies.push_back(IsMoved(*parameters) ? child->handle : simgpu::CloneGraph(*child));
   } else if (work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
     bodies.resize(parameters->conditional.size);
     std::generate(bodies.begin(), bodies.end(), simgpu::NewGraph);
@@ -293,17 +301,6 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* graph) {
   if (node == nullptr) return call.result();
   if (node->bodies.empty()) return call.Refuse(CUDA_ERROR_INVALID_VALUE, "the node has no graph");
   *graph = node->bodies[0];
-  return call.result();
-}
-
-CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from) {
-  Call call("cuGraphKernelNodeCopyAttributes", {{"to", to}, {"from", from}});
-  return call.result();
-}
-
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
-                                       const CUkernelNodeAttrValue*) {
-  Call call("cuGraphKernelNodeSetAttribute", {{"node", node}, {"attribute", attribute}});
   return call.result();
 }
 

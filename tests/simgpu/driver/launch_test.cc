@@ -168,6 +168,35 @@ TEST_F(Launches, NodesOfAnyKindAreAddedByOneFunction) {
   EXPECT_EQ(cuGraphLaunch(executable, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+#if CUDA_VERSION >= 12090
+TEST_F(Launches, AChildGraphThatIsMovedKeepsItsNodes) {
+  const CUdeviceptr pointer = Allocate(4096);
+  CUDA_MEMSET_NODE_PARAMS fill = {pointer, 0, 1, 1, 1, 1};
+  CUgraph graph = nullptr;
+  CUgraph child = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphNode inner = nullptr;
+  ASSERT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphCreate(&child, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddMemsetNode(&inner, child, nullptr, 0, &fill, context_), CUDA_SUCCESS);
+  CUgraphNodeParams parameters = {};
+  parameters.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  parameters.graph.graph = child;
+  parameters.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+  ASSERT_EQ(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphInstantiate(&executable, graph, 0), CUDA_SUCCESS);
+  fill.value = 3;
+  ASSERT_EQ(cuGraphExecMemsetNodeSetParams(executable, inner, &fill, context_), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphLaunch(executable, nullptr), CUDA_SUCCESS);
+  char value = 0;
+  ASSERT_EQ(cuMemcpyDtoH(&value, pointer, 1), CUDA_SUCCESS);
+  EXPECT_EQ(value, 3);
+  ASSERT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphDestroy(child), CUDA_ERROR_INVALID_VALUE) << "it went with its parent";
+}
+#endif
+
 TEST_F(Launches, CopiesAndFillsOfFreedMemoryFail) {
   const CUdeviceptr live = Allocate(64);
   const CUdeviceptr dead = Allocate(64);
