@@ -60,8 +60,6 @@ def run(options, name, installed):
     # JAX would go on without a GPU, in silence; TensorFlow says much that nobody needs.
     environment.update(SIMGPU_PYTHON=sys.executable, JAX_PLATFORMS="cuda",
                        TF_CPP_MIN_LOG_LEVEL="2")
-    # The simulated driver does not know cuGraphAddNode, with which XLA builds command buffers.
-    environment.update(XLA_FLAGS="--xla_gpu_enable_command_buffer=")
     environment.update(installed)
     environment.update(ALLOCATORS[name][0])
     return subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE,
