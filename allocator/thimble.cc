@@ -19,6 +19,7 @@
 #include "allocator/driver/cuda_driver.h"
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
+#include "allocator/observe/log_summary.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
@@ -121,7 +122,9 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   auto created = std::make_unique<thimble_arena>();
   THIMBLE_ASSIGN_OR_RETURN(created->driver, OpenDriver(&options));
   THIMBLE_ASSIGN_OR_RETURN(created->arena, Arena::Create(options.arena, created->driver.get()));
-  if (!options.log.empty()) THIMBLE_RETURN_IF_ERROR(created->arena->log().Start(options.log));
+  if (!options.log.empty()) {
+    THIMBLE_RETURN_IF_ERROR(created->arena->StartLog(options.log, options.log_events));
+  }
   options.arena.limit = created->arena->GetStats().limit;
   created->options = FormatOptions(options);
   return created;
@@ -169,6 +172,19 @@ thimble_oom ToC(const OomReport& report) {
     out.holder_key[i] = report.holders[i].key;
     out.holder_bytes[i] = report.holders[i].bytes;
   }
+  return out;
+}
+
+thimble_log_info ToC(const LogSummary& summary) {
+  thimble_log_info out = {};
+  out.events = summary.events;
+  out.allocations = summary.allocations;
+  out.peak_in_use = summary.peak_in_use;
+  out.reserved_at_start = summary.reserved_at_start;
+  out.peak_reserved = summary.peak_reserved;
+  out.reserved_at_peak = summary.reserved_at_peak;
+  out.stitches = summary.stitches;
+  out.complete = summary.complete ? 1 : 0;
   return out;
 }
 
@@ -279,6 +295,11 @@ thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t*
   });
 }
 
+thimble_status thimble_set_limit(thimble_arena* arena, uint64_t bytes) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] { return arena->arena->SetLimit(bytes); });
+}
+
 thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom) {
   if (arena == nullptr) return NullArgument("arena");
   if (oom == nullptr) return NullArgument("oom");
@@ -296,12 +317,22 @@ thimble_status thimble_mark_step(thimble_arena* arena) {
 thimble_status thimble_log_start(thimble_arena* arena, const char* path) {
   if (arena == nullptr) return NullArgument("arena");
   if (path == nullptr) return NullArgument("path");
-  return Guard([&] { return arena->arena->log().Start(path); });
+  return Guard([&] { return arena->arena->StartLog(path, /*most_events=*/0); });
 }
 
 thimble_status thimble_log_stop(thimble_arena* arena) {
   if (arena == nullptr) return NullArgument("arena");
   return Guard([&] { return arena->arena->log().Stop(); });
+}
+
+thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info) {
+  if (log == nullptr) return NullArgument("log");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
+                             thimble::ConvertLog(log, trace == nullptr ? "" : trace));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
+  });
 }
 
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes) {

@@ -112,6 +112,10 @@ thimble_status thimble_reset_peaks(thimble_arena* arena);
  * streams that may still use them. `released_bytes` may be NULL. */
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes);
 
+/* Takes at most `bytes` from now on, up to the limit the arena was made with; free memory beyond
+ * that is given back. OUT_OF_MEMORY if more is in use. */
+thimble_status thimble_set_limit(thimble_arena* arena, uint64_t bytes);
+
 typedef enum thimble_oom_kind {
   THIMBLE_OOM_NONE = 0,
   THIMBLE_OOM_TRUE = 1,          /* more bytes are asked for than are free anywhere */
@@ -143,9 +147,26 @@ thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom);
 /* A step of training begins: recorded in the log. */
 thimble_status thimble_mark_step(thimble_arena* arena);
 
-/* Writes every allocation and free from now on to `path` (binary event log). */
+/* Writes every allocation and free from now on to `path` (binary event log). "%p" in it becomes a
+ * name of its own for every log of every process. */
 thimble_status thimble_log_start(thimble_arena* arena, const char* path);
 thimble_status thimble_log_stop(thimble_arena* arena);
+
+typedef struct thimble_log_info {
+  size_t struct_size;
+  uint64_t events;            /* number of records in the log */
+  uint64_t allocations;       /* number of these that are allocations */
+  uint64_t peak_in_use;       /* largest sum of bytes asked for and not freed */
+  uint64_t reserved_at_start; /* bytes taken from the driver before the log began */
+  uint64_t peak_reserved;     /* most bytes taken from the driver */
+  uint64_t reserved_at_peak;  /* bytes taken from the driver at the time of peak_in_use */
+  uint64_t stitches;          /* number of blocks that were stitched */
+  uint64_t complete;          /* 0: cut off by its bound, or by a process that did not exit */
+} thimble_log_info;
+
+/* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
+ * be NULL. */
+thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
 
 /* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
  * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */

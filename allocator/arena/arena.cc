@@ -113,8 +113,21 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
+  if (log_.enabled()) ReportChangedMemory();
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
+}
+
+void Arena::ReportChangedMemory() {
+  if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
+    ReportMemory();
+  }
+}
+
+void Arena::ReportMemory() {
+  reported_reserved_ = space_->reserved();
+  reported_stitches_ = space_->stitches();
+  Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
 absl::Status Arena::OutOfMemory(const Request& request) {
@@ -235,7 +248,32 @@ absl::Status Arena::Trim(Bytes keep, Bytes* released) {
   *released = 0;
   EmptyMagazines();
   THIMBLE_RETURN_IF_ERROR(WaitForStreams());
-  return space_->Trim(keep, released);
+  const absl::Status status = space_->Trim(keep, released);
+  if (log_.enabled()) ReportChangedMemory();
+  return status;
+}
+
+absl::Status Arena::SetLimit(Bytes limit) {
+  MutexLock lock(&mutex_);
+  const Bytes wanted = RoundDown(limit, space_->chunk_bytes());
+  if (wanted == 0 || wanted > space_->largest_limit()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("limit:", limit, " is not between one chunk, ", space_->chunk_bytes(),
+                     ", and what the arena was made for, ", space_->largest_limit()));
+  }
+  if (space_->home().backed_bytes() > wanted) {
+    EmptyMagazines();
+    THIMBLE_RETURN_IF_ERROR(WaitForStreams());
+    Bytes released = 0;
+    THIMBLE_RETURN_IF_ERROR(space_->Trim(wanted, &released));
+  }
+  if (const Bytes backed = space_->home().backed_bytes(); backed > wanted) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("limit:", limit, " is less than what is in use or cannot be given back now, ",
+                     FormatBytes(backed), ": free memory first"));
+  }
+  space_->set_limit(wanted);
+  return absl::OkStatus();
 }
 
 absl::Status Arena::ForgetStream(StreamId stream) {
@@ -299,6 +337,13 @@ Snapshot Arena::GetSnapshot() {
   Snapshot snapshot = TakeSnapshot(*space_);
   snapshot.stats = StatsLocked();
   return snapshot;
+}
+
+absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
+  ReportMemory();
+  return absl::OkStatus();
 }
 
 void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }

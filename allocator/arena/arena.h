@@ -72,8 +72,14 @@ class Arena {
   OomReport LastOom();
   Snapshot GetSnapshot();
 
+  // At most `limit` bytes from now on, of those the arena was made for. kResourceExhausted if more
+  // than that are in use.
+  absl::Status SetLimit(Bytes limit);
+
   void MarkStep();
   EventLog& log() { return log_; }
+  // Like log().Start(), and the log begins with what is reserved now.
+  absl::Status StartLog(const std::string& path, std::uint64_t most_events);
 
   void CheckInvariants();  // O(blocks + mappings)
 
@@ -107,6 +113,10 @@ class Arena {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
   }
 
+  // Into the log: what is reserved and stitched.
+  void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const ArenaOptions options_;
   const Address home_base_;
   const Bytes home_capacity_;
@@ -121,6 +131,8 @@ class Arena {
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
+  Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -56,7 +56,7 @@ std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 10> kKeys = {{
+constexpr std::array<OptionKey, 11> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -118,6 +118,14 @@ constexpr std::array<OptionKey, 10> kKeys = {{
        return absl::OkStatus();
      },
      [](const Options& options) { return options.log; }},
+    {"log_events",
+     [](absl::string_view value, Options* options) {
+       if (!absl::SimpleAtoi(value, &options->log_events) || options->log_events == 0) {
+         return BadValue(value, "a positive number of events; leave the option out for all");
+       }
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return FormatNumber(options.log_events); }},
     {"driver",
      [](absl::string_view value, Options* options) {
        if (value.empty()) return BadValue(value, "the path of a CUDA driver library");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,12 @@ struct ArenaOptions {
 
 struct Options {
   static constexpr int kCpu = -1;
-  int device = 0;          // CUDA ordinal, or kCpu: host memory stands in for a device
-  Bytes memory = 0;        // of the cpu device; 0: half of the machine's
-  std::string driver;      // CUDA driver library to open; "": the one the loader finds
-  std::vector<int> peers;  // CUDA ordinals that may read and write this device's memory too
-  std::string log;         // event log from the start on; "": none
+  int device = 0;                // CUDA ordinal, or kCpu: host memory stands in for a device
+  Bytes memory = 0;              // of the cpu device; 0: half of the machine's
+  std::string driver;            // CUDA driver library to open; "": the one the loader finds
+  std::vector<int> peers;        // CUDA ordinals that may read and write this device's memory too
+  std::string log;               // event log from the start on; "": none
+  std::uint64_t log_events = 0;  // after so many it ends; 0: never
   ArenaOptions arena;
 };
 

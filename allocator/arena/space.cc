@@ -34,6 +34,7 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
              std::unique_ptr<AliasSpace> aliases)
     : options_(options),
       small_limit_(options.chunk_bytes / 8),
+      limit_(options.limit),
       home_(std::move(home)),
       aliases_(std::move(aliases)),
       frontier_(&home_->driver()),

@@ -34,7 +34,7 @@
 namespace thimble {
 
 struct SpaceOptions {
-  Bytes limit = 0;        // a positive multiple of chunk_bytes
+  Bytes limit = 0;        // a positive multiple of chunk_bytes; it may be lowered later
   Bytes chunk_bytes = 0;  // a power of two, at least the driver's granularity
   bool stitch = true;
 };
@@ -94,7 +94,11 @@ class Space {
   // Nothing for a stream that was never seen.
   Bytes LargestStitch(StreamId stream);
 
-  Bytes limit() const { return options_.limit; }
+  Bytes limit() const { return limit_; }
+  Bytes largest_limit() const { return options_.limit; }
+  Bytes chunk_bytes() const { return options_.chunk_bytes; }
+  // A multiple of chunk_bytes() up to largest_limit(), and not less than is backed (P2).
+  void set_limit(Bytes limit) { limit_ = limit; }
   bool stitch() const { return options_.stitch; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
   Bytes peak_used() const { return peak_used_; }
@@ -130,6 +134,7 @@ class Space {
 
   const SpaceOptions options_;
   const Bytes small_limit_;
+  Bytes limit_;
   std::unique_ptr<HomeSpace> home_;
   std::unique_ptr<AliasSpace> aliases_;
   Frontier frontier_;

@@ -8,11 +8,16 @@
 
 namespace thimble {
 
-enum class EventKind : std::uint8_t { kAllocate = 1, kFree = 2, kStep = 3 };
+enum class EventKind : std::uint8_t {
+  kAllocate = 1,
+  kFree = 2,
+  kStep = 3,
+  kMemory = 4,  // bytes: what is reserved now; key: how many blocks were stitched so far
+};
 
 struct Event {
   EventKind kind = EventKind::kStep;
-  Address address = 0;  // of the block; 0 for a step
+  Address address = 0;  // of the block; 0 where there is none
   Bytes bytes = 0;      // asked for; 0 for a free and a step
   StreamId stream{};
   std::uint64_t key = 0;

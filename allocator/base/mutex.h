@@ -23,7 +23,8 @@ enum class LockRank : std::uint8_t {
   kRack = 3,      // one per arena: which magazines it has
   kMagazine = 4,  // one per thread and arena: cached small blocks
   kDriver = 5,    // one per driver: its own tables
-  kEventLog = 6,  // one per log: the buffer on its way to the file
+  kOpenLogs = 6,  // which logs are being written (process)
+  kEventLog = 7,  // one per log: the buffer on its way to the file
 };
 
 // Debug bookkeeping of the calling thread. No-ops unless THIMBLE_DEBUG.

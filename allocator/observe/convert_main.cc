@@ -1,7 +1,6 @@
 // convert IN OUT: an event log becomes a text trace, a text trace an event log. Which of the two IN
 // is, its first bytes tell.
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include "allocator/base/status_macros.h"
@@ -11,15 +10,6 @@
 
 namespace thimble {
 namespace {
-
-absl::Status WriteText(const Trace& trace, const std::string& path) {
-  std::string text;
-  for (const TraceOp& op : trace.ops) AppendTraceOp(op, &text);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  return file ? absl::OkStatus() : absl::UnavailableError("'" + path + "' could not be written");
-}
 
 absl::Status WriteLog(const Trace& trace, const std::string& path) {
   EventLog log;
@@ -31,7 +21,7 @@ absl::Status WriteLog(const Trace& trace, const std::string& path) {
 absl::Status Convert(const std::string& in, const std::string& out) {
   const bool is_log = IsEventLog(in);
   THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceOrLog(in));
-  return is_log ? WriteText(trace, out) : WriteLog(trace, out);
+  return is_log ? WriteTraceFile(trace, out) : WriteLog(trace, out);
 }
 
 }  // namespace

@@ -9,9 +9,12 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace thimble {
 namespace {
@@ -28,10 +31,11 @@ struct Record {
 struct Header {
   std::array<char, 8> magic;
   std::uint32_t version;
-  std::uint32_t record_bytes;
+  std::uint16_t record_bytes;
+  std::uint16_t complete;  // written last
 };
 constexpr std::array<char, 8> kMagic = {'T', 'H', 'I', 'M', 'B', 'L', 'E', 'L'};
-constexpr Header kHeader = {kMagic, 1, sizeof(Record)};
+constexpr Header kHeader = {kMagic, 1, sizeof(Record), 0};
 static_assert(sizeof(Header) == 16 && sizeof(Record) == 48, "the file has no padding");
 
 std::uint64_t NowNs() {
@@ -56,16 +60,64 @@ absl::Status WriteAll(int file, const void* data, std::size_t bytes) {
   return absl::OkStatus();
 }
 
+std::string Unique(const std::string& path) {
+  static std::atomic<int> logs{0};
+  return absl::StrReplaceAll(path, {{"%p", absl::StrCat(getpid(), ".", logs.fetch_add(1))}});
+}
+
+}  // namespace
+
+// The logs that are being written. Arenas live as long as their process and are not destroyed at
+// its end, so this is who completes their logs then.
+class OpenLogs {
+ public:
+  static OpenLogs& Get() {
+    static OpenLogs* const logs = new OpenLogs;  // outlives every log
+    return *logs;
+  }
+  void Add(EventLog* log) {
+    MutexLock lock(&mutex_);
+    logs_.insert(log);
+  }
+  void Remove(EventLog* log) {
+    MutexLock lock(&mutex_);
+    logs_.erase(log);
+  }
+  void FinishAll() {
+    MutexLock lock(&mutex_);
+    for (EventLog* const log : logs_) {
+      if (!log->IsOurs()) continue;  // the parent's, and its lock may be held for ever
+      MutexLock log_lock(&log->mutex_);
+      log->Finish().IgnoreError();
+    }
+  }
+
+ private:
+  Mutex mutex_{LockRank::kOpenLogs};
+  std::set<EventLog*> logs_ ABSL_GUARDED_BY(mutex_);
+};
+
+namespace {
+
+struct AtExit {
+  ~AtExit() { OpenLogs::Get().FinishAll(); }
+} at_exit;
+
 }  // namespace
 
 EventLog::~EventLog() {
+  OpenLogs::Get().Remove(this);
   MutexLock lock(&mutex_);
   Finish().IgnoreError();
 }
 
-absl::Status EventLog::Start(const std::string& path) {
+bool EventLog::IsOurs() const { return process_.load(std::memory_order_relaxed) == getpid(); }
+
+absl::Status EventLog::Start(const std::string& pattern, std::uint64_t most_events) {
+  OpenLogs::Get().Add(this);
   MutexLock lock(&mutex_);
   if (file_ >= 0) return absl::FailedPreconditionError("an event log is being written already");
+  const std::string path = Unique(pattern);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return SystemError(absl::StrCat("the event log '", path, "' cannot be opened"));
   if (const absl::Status status = WriteAll(file, &kHeader, sizeof(kHeader)); !status.ok()) {
@@ -74,6 +126,8 @@ absl::Status EventLog::Start(const std::string& path) {
   }
   file_ = file;
   started_ns_ = NowNs();
+  room_ = most_events == 0 ? std::numeric_limits<std::uint64_t>::max() : most_events;
+  process_.store(getpid(), std::memory_order_relaxed);
   error_ = absl::OkStatus();
   buffer_.reserve(kBufferEvents);
   enabled_.store(true, std::memory_order_relaxed);
@@ -90,6 +144,13 @@ absl::Status EventLog::Finish() {
   enabled_.store(false, std::memory_order_relaxed);
   if (file_ < 0) return absl::OkStatus();
   WriteOut();
+  if (error_.ok() && room_ > 0 && IsOurs()) {
+    Header complete = kHeader;
+    complete.complete = 1;
+    if (pwrite(file_, &complete, sizeof(complete), 0) != sizeof(complete)) {
+      error_ = SystemError("the event log could not be completed");
+    }
+  }
   if (close(std::exchange(file_, -1)) != 0 && error_.ok()) {
     error_ = SystemError("the event log could not be closed");
   }
@@ -98,13 +159,16 @@ absl::Status EventLog::Finish() {
 
 void EventLog::Append(Event event) {
   MutexLock lock(&mutex_);
-  if (file_ < 0 || !error_.ok()) return;
+  if (file_ < 0 || !error_.ok() || room_ == 0) return;
   event.time_ns = NowNs() - started_ns_;
   buffer_.push_back(event);
-  if (buffer_.size() >= kBufferEvents) WriteOut();
+  --room_;
+  if (buffer_.size() >= kBufferEvents || room_ == 0) WriteOut();
+  if (room_ == 0) enabled_.store(false, std::memory_order_relaxed);
 }
 
 void EventLog::WriteOut() {
+  if (!IsOurs()) return buffer_.clear();  // the file is the parent's
   std::vector<Record> records;
   records.reserve(buffer_.size());
   for (const Event& event : buffer_) {
@@ -120,6 +184,13 @@ bool IsEventLog(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 8> magic{};
   return file.read(magic.data(), magic.size()) && magic == kMagic;
+}
+
+bool IsCompleteEventLog(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Header header{};
+  return file.read(reinterpret_cast<char*>(&header), sizeof(header)) && header.magic == kMagic &&
+         header.complete == 1;
 }
 
 absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path) {
@@ -138,7 +209,7 @@ absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path) {
   Record record{};
   while (file.read(reinterpret_cast<char*>(&record), sizeof(record))) {
     if (record.kind < static_cast<std::uint64_t>(EventKind::kAllocate) ||
-        record.kind > static_cast<std::uint64_t>(EventKind::kStep)) {
+        record.kind > static_cast<std::uint64_t>(EventKind::kMemory)) {
       return absl::InvalidArgumentError(absl::StrCat("'", path, "' is damaged: record ",
                                                      events.size(), " has kind ", record.kind));
     }

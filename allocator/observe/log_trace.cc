@@ -32,7 +32,8 @@ absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events) {
       live_bytes += op.bytes;
       trace.max_live_bytes = std::max(trace.max_live_bytes, live_bytes);
       trace.ops.push_back(op);
-    } else if (const auto it = live.find(event.address); it != live.end()) {
+    } else if (const auto it = live.find(event.address);
+               event.kind == EventKind::kFree && it != live.end()) {
       TraceOp op = it->second;
       live.erase(it);
       op.kind = TraceOpKind::kFree;

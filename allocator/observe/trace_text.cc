@@ -231,6 +231,18 @@ absl::StatusOr<Trace> ReadTraceFile(const std::string& path) {
   return ParseTrace(text, path);
 }
 
+absl::Status WriteTraceFile(const Trace& trace, const std::string& path) {
+  std::string text;
+  for (const TraceOp& op : trace.ops) AppendTraceOp(op, &text);
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
+  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+      std::fflush(file.get()) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("'", path, "' could not be written: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
 void AppendTraceOp(const TraceOp& op, std::string* text) {
   switch (op.kind) {
     case TraceOpKind::kAllocate:

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "allocator/base/bytes.h"
@@ -45,6 +46,9 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name)
 
 // The same for a file; one that cannot be read is kNotFound or kUnavailable.
 absl::StatusOr<Trace> ReadTraceFile(const std::string& path);
+
+// Writes a whole trace; kUnavailable if the file cannot be written.
+absl::Status WriteTraceFile(const Trace& trace, const std::string& path);
 
 // Adds the line of `op`. Stream and key are written only where one of them is not zero.
 void AppendTraceOp(const TraceOp& op, std::string* text);

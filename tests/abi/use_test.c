@@ -116,6 +116,17 @@ static void TrimGivesMemoryBackAndPeaksRestart(thimble_arena* arena) {
   EXPECT(StatsOf(arena).peak_reserved == 0 && StatsOf(arena).peak_in_use == 0);
 }
 
+static void TheLimitCanChange(thimble_arena* arena) {
+  const uint64_t before = StatsOf(arena).limit;
+  EXPECT_OK(thimble_set_limit(arena, 16 * kMiB));
+  EXPECT(StatsOf(arena).limit == 16 * kMiB);
+  void* block = NULL;
+  EXPECT_ERROR(thimble_allocate(arena, 17 * kMiB, 0, 0, 0, &block), THIMBLE_OUT_OF_MEMORY,
+               "17.00 MiB");
+  EXPECT_ERROR(thimble_set_limit(arena, before + kMiB), THIMBLE_INVALID_ARGUMENT, "was made for");
+  EXPECT_OK(thimble_set_limit(arena, before));
+}
+
 static void SnapshotIsJsonOfTheAnnouncedSize(thimble_arena* arena) {
   void* block = NULL;
   EXPECT_OK(thimble_allocate(arena, 5000, 0, 0, /*key=*/31337, &block));
@@ -164,8 +175,15 @@ static void TheLogRecordsWhatHappens(thimble_arena* arena) {
   EXPECT(fread(magic, 1, sizeof(magic), file) == sizeof(magic));
   EXPECT(memcmp(magic, "THIMBLEL", sizeof(magic)) == 0);
   fseek(file, 0, SEEK_END);
-  EXPECT(ftell(file) == 16 + 3 * 48);
+  const long records = (ftell(file) - 16) / 48;
+  EXPECT(records >= 4); /* the three, and what is reserved */
   fclose(file);
+  thimble_log_info info = {.struct_size = sizeof(info)};
+  EXPECT_OK(thimble_log_convert(path, NULL, &info));
+  EXPECT(info.events == (uint64_t)records && info.allocations == 1 && info.peak_in_use == 5000);
+  EXPECT(info.complete == 1 && info.stitches == StatsOf(arena).stitches);
+  EXPECT(info.peak_reserved == StatsOf(arena).reserved);
+  EXPECT_ERROR(thimble_log_convert("/no/such/log", NULL, &info), THIMBLE_UNAVAILABLE, "/no/such");
   remove(path);
 }
 
@@ -182,6 +200,7 @@ int main(void) {
   AStitchedBlockIsOneRangeOfAddresses(arena);
   ExplainTellsWhyARequestFailed(arena);
   TrimGivesMemoryBackAndPeaksRestart(arena);
+  TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();

@@ -177,6 +177,27 @@ TEST_F(ArenaMemory, PeaksAreRememberedUntilReset) {
   EXPECT_EQ(stats().peak_reserved, 0u);
 }
 
+TEST_F(ArenaMemory, TheLimitCanBeLoweredToWhatIsInUseAndRaisedAgain) {
+  Make(8 * kChunk);
+  const Address kept = Allocate(kChunk);
+  Free(Allocate(4 * kChunk));
+  ASSERT_EQ(arena_->GetStats().reserved, 5 * kChunk);
+  ASSERT_TRUE(arena_->SetLimit(2 * kChunk).ok());
+  EXPECT_EQ(arena_->GetStats().limit, 2 * kChunk);
+  EXPECT_LE(arena_->GetStats().reserved, 2 * kChunk);
+  EXPECT_TRUE(absl::IsResourceExhausted(arena_->Allocate(2 * kChunk, 0, kFirst, 0).status()));
+  const Address second = Allocate(kChunk);
+  EXPECT_TRUE(absl::IsResourceExhausted(arena_->SetLimit(kChunk)));
+  EXPECT_TRUE(absl::IsInvalidArgument(arena_->SetLimit(kChunk - 1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(arena_->SetLimit(9 * kChunk)));
+  EXPECT_EQ(arena_->GetStats().limit, 2 * kChunk) << "an error changes nothing";
+  arena_->CheckInvariants();
+  ASSERT_TRUE(arena_->SetLimit(8 * kChunk).ok());
+  Free(Allocate(6 * kChunk));
+  Free(kept);
+  Free(second);
+}
+
 // The order of events: a block is logged as freed before its memory is logged as allocated again.
 TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
   Make(8 * kChunk);

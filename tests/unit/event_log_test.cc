@@ -2,10 +2,15 @@
 #include "allocator/observe/event_log.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,6 +112,69 @@ TEST_F(EventLogTest, ALogThatEndsWithItsOwnerIsComplete) {
     for (int i = 0; i < 10; ++i) log.Append(MakeEvent(i));
   }
   EXPECT_EQ(ReadEventLog(path_)->size(), 10u);
+}
+
+TEST_F(EventLogTest, EveryLogHasANameOfItsOwn) {
+  const std::string process = std::to_string(getpid());
+  std::vector<std::string> names;
+  for (int i = 0; i < 2; ++i) {
+    EventLog log;
+    const std::string folder = testing::TempDir() + "/unique" + std::to_string(i);
+    ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+    ASSERT_TRUE(log.Start(folder + "/%p.log").ok());
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      names.push_back(entry.path().filename());
+    }
+  }
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_THAT(names[0], testing::StartsWith(process + "."));
+  EXPECT_NE(names[0], names[1]);
+}
+
+TEST_F(EventLogTest, ABoundEndsTheLogAndLeavesItIncomplete) {
+  EventLog log;
+  ASSERT_TRUE(log.Start(path_, /*most_events=*/5).ok());
+  for (int i = 0; i < 4; ++i) log.Append(MakeEvent(i));
+  EXPECT_TRUE(log.enabled());
+  for (int i = 4; i < 9; ++i) log.Append(MakeEvent(i));
+  EXPECT_FALSE(log.enabled());
+  EXPECT_EQ(ReadEventLog(path_)->size(), 5u) << "it is written when the bound is met";
+  ASSERT_TRUE(log.Stop().ok());
+  EXPECT_FALSE(IsCompleteEventLog(path_));
+  Write(5);
+  EXPECT_TRUE(IsCompleteEventLog(path_));
+  EXPECT_FALSE(IsCompleteEventLog(path_ + ".none"));
+}
+
+// In a child each: what it leaves behind when it ends.
+TEST_F(EventLogTest, AnExitCompletesTheLogAndAKillLeavesItCut) {
+  for (const bool exits : {true, false}) {
+    EXPECT_EXIT(
+        {
+          auto* const log = new EventLog;  // as an arena, which nobody destroys
+          if (!log->Start(path_).ok()) _exit(1);
+          for (int i = 0; i < 10; ++i) log->Append(MakeEvent(i));
+          if (exits) exit(0);
+          _exit(0);
+        },
+        testing::ExitedWithCode(0), "");
+    EXPECT_EQ(IsCompleteEventLog(path_), exits);
+    EXPECT_EQ(ReadEventLog(path_)->size(), exits ? 10u : 0u);
+  }
+}
+
+TEST_F(EventLogTest, AForkedChildWritesNothing) {
+  EventLog log;
+  ASSERT_TRUE(log.Start(path_).ok());
+  log.Append(MakeEvent(1));
+  EXPECT_EXIT(
+      {
+        for (int i = 0; i < 10'000; ++i) log.Append(MakeEvent(i));
+        exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  ASSERT_TRUE(log.Stop().ok());
+  EXPECT_EQ(ReadEventLog(path_)->size(), 1u);
 }
 
 TEST_F(EventLogTest, AFullDiskEndsTheLogAndIsReported) {

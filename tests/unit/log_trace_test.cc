@@ -5,6 +5,7 @@
 #include <string>
 
 #include "allocator/observe/event_log.h"
+#include "allocator/observe/log_summary.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 
@@ -75,6 +76,30 @@ TEST_F(LogTrace, AnAddressThatIsAllocatedTwiceIsRefused) {
   const auto trace = TraceFromEvents({event, event});
   EXPECT_EQ(trace.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(trace.status().message()), HasSubstr("0xabc00 twice"));
+}
+
+TEST_F(LogTrace, ALogTellsPeaksAndWhatWasReserved) {
+  Make(64 * kChunk, ArenaOptions());
+  const std::string path = ::testing::TempDir() + "/log_summary_test.log";
+  ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
+  Free(Allocate(3 * kChunk, kFirst), kFirst);
+  const Address kept = Allocate(kChunk, kFirst);
+  arena_->MarkStep();
+  ASSERT_TRUE(arena_->log().Stop().ok());
+  const auto summary = ConvertLog(path, path + ".trace");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->events, ReadEventLog(path)->size());
+  EXPECT_EQ(summary->allocations, 2u);
+  EXPECT_EQ(summary->peak_in_use, 3 * kChunk);
+  EXPECT_EQ(summary->peak_reserved, arena_->GetStats().peak_reserved);
+  EXPECT_EQ(summary->reserved_at_start, 0u);
+  EXPECT_EQ(summary->reserved_at_peak, 3 * kChunk);
+  EXPECT_EQ(summary->stitches, 0u);
+  EXPECT_TRUE(summary->complete);
+  EXPECT_EQ(TextOf(*ReadTraceOrLog(path)), TextOf(*ReadTraceOrLog(path + ".trace")));
+  EXPECT_FALSE(ConvertLog(path, "/no/such/folder/x").ok());
+  EXPECT_FALSE(ConvertLog(path + ".trace", "").ok());
+  Free(kept, kFirst);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(Options, EmptyTextMeansDefaults) {
 TEST(Options, EveryKeyIsRead) {
   const auto options = ParseOptions(
       "device:cpu, memory:8GiB ,limit:4GiB,preallocate:on,chunk:4MiB,stitch:off,retry_ms:250,"
-      "log:/a:b/c");
+      "log:/a:b/c,log_events:9");
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->device, Options::kCpu);
   EXPECT_EQ(options->memory, 8 * kGiB);
@@ -55,7 +55,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
                            "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off",
                            "chunk:64KiB", "retry_ms:600000", "log:x",
                            "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
-                           "retry_ms:1,log:y"}) {
+                           "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);
     ASSERT_TRUE(options.ok()) << options.status();
     const std::string written = FormatOptions(*options);
@@ -66,6 +66,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
     EXPECT_EQ(again->peers, options->peers);
     EXPECT_EQ(again->memory, options->memory);
     EXPECT_EQ(again->log, options->log);
+    EXPECT_EQ(again->log_events, options->log_events);
     EXPECT_EQ(again->arena.limit, options->arena.limit);
     EXPECT_EQ(again->arena.preallocate, options->arena.preallocate);
     EXPECT_EQ(again->arena.chunk_bytes, options->arena.chunk_bytes);
@@ -77,7 +78,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
 TEST(Options, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
   const std::string error = ErrorOf("limti:1GiB");
   for (const char* part : {"'limti'", "device", "memory", "limit", "preallocate", "chunk", "stitch",
-                           "retry_ms", "log", "driver", "peers"}) {
+                           "retry_ms", "log", "log_events", "driver", "peers"}) {
     EXPECT_THAT(error, HasSubstr(part));
   }
   EXPECT_THAT(ErrorOf("limit"), HasSubstr("limit"));
@@ -102,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"chunk", "3MiB"}, BadValue{"chunk", "4KiB"}, BadValue{"chunk", "2GiB"},
                     BadValue{"stitch", "1"}, BadValue{"retry_ms", "-1"},
                     BadValue{"retry_ms", "600001"}, BadValue{"retry_ms", "1s"}, BadValue{"log", ""},
+                    BadValue{"log_events", "0"}, BadValue{"log_events", "some"},
                     BadValue{"driver", ""}, BadValue{"peers", ""}, BadValue{"peers", "1+"},
                     BadValue{"peers", "1;2"}, BadValue{"peers", "-1"}));
 TEST_P(BadOption, IsRefusedWithKeyAndValue) {

@@ -1,0 +1,26 @@
+// What an event log tells about the run that wrote it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "allocator/base/bytes.h"
+
+namespace thimble {
+
+struct LogSummary {
+  std::uint64_t events = 0;  // of all kinds
+  std::uint64_t allocations = 0;
+  Bytes peak_in_use = 0;  // of the bytes asked for
+  Bytes reserved_at_start = 0;
+  Bytes peak_reserved = 0;
+  Bytes reserved_at_peak = 0;  // when peak_in_use was reached first
+  std::uint64_t stitches = 0;
+  bool complete = false;
+};
+
+// Reads a log and, unless `trace_path` is empty, writes it there as a text trace.
+absl::StatusOr<LogSummary> ConvertLog(const std::string& log_path, const std::string& trace_path);
+
+}  // namespace thimble
