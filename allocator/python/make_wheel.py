@@ -1,0 +1,128 @@
+"""Packs the libraries, the plugins' files and the Python package into one wheel.
+
+What the wheel puts into site-packages:
+
+    thimble.pth, thimble_boot.py        start the front in JAX's process
+    tensorflow-plugins/libthimble_tf.so what TensorFlow loads
+    thimble_gpu/                        the Python package and the command
+    thimble_gpu/lib/                    the core, and what the two files above open
+    thimble_gpu.libs/                   libraries of the system that others may not have
+"""
+
+import argparse
+import ast
+import pathlib
+import re
+import shutil
+import tempfile
+
+import libraries
+import wheel_file
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: thimble-gpu
+Version: {version}
+Summary: A GPU memory allocator for stock TensorFlow and JAX that makes more fit
+License: Apache-2.0
+Requires-Python: >=3.9
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C++
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
+Description-Content-Type: text/markdown
+
+{readme}"""
+
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: thimble
+Root-Is-Purelib: false
+Tag: py3-none-linux_x86_64
+"""
+
+VERSIONS = '''\
+"""This version, and the frameworks it fits. Written when the wheel was made."""
+
+__version__ = "{version}"
+TENSORFLOW_VERSION = "{tensorflow}"
+JAXLIB_VERSIONS = {jaxlib!r}
+'''
+
+ENTRY_POINTS = """\
+[console_scripts]
+thimble = thimble_gpu.cli:main
+"""
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--platform", required=True)
+    parser.add_argument("--readme", type=pathlib.Path, required=True)
+    parser.add_argument("--license", type=pathlib.Path, required=True)
+    parser.add_argument("--tensorflow-header", type=pathlib.Path, required=True)
+    parser.add_argument("--plugin", type=pathlib.Path, required=True)
+    parser.add_argument("--package", type=pathlib.Path, nargs="+", required=True)
+    parser.add_argument("--top", type=pathlib.Path, nargs="+", required=True)
+    parser.add_argument("--libraries", type=pathlib.Path, nargs="+", required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    return parser.parse_args()
+
+
+def tensorflow_version(header):
+    """Which TensorFlow the hooks were built for."""
+    return re.search(r'TENSORFLOW_WHEEL_VERSION "(.+)"', header.read_text()).group(1)
+
+
+def jaxlib_versions(top):
+    """Which jaxlib the boot module takes."""
+    [boot] = [file for file in top if file.name == "thimble_boot.py"]
+    found = re.search(r"^JAXLIB_VERSIONS = (\(.*?\))", boot.read_text(), re.MULTILINE | re.DOTALL)
+    return ast.literal_eval(found.group(1))
+
+
+def lay_out(options, site):
+    """Everything but RECORD, as it will lie in site-packages."""
+    package = site / "thimble_gpu"
+    for library in options.libraries:
+        libraries.install(library, package / "lib", "$ORIGIN")
+    libraries.install(options.plugin, site / "tensorflow-plugins", "$ORIGIN/../thimble_gpu/lib")
+    for file in options.package:
+        shutil.copyfile(file, package / file.name)
+    (package / "version.py").write_text(VERSIONS.format(
+        version=options.version, tensorflow=tensorflow_version(options.tensorflow_header),
+        jaxlib=jaxlib_versions(options.top)))
+    for file in options.top:
+        shutil.copyfile(file, site / file.name)
+    information = site / f"thimble_gpu-{options.version}.dist-info"
+    information.mkdir()
+    metadata = METADATA.format(version=options.version, readme=options.readme.read_text())
+    (information / "METADATA").write_text(metadata)
+    (information / "WHEEL").write_text(WHEEL)
+    (information / "entry_points.txt").write_text(ENTRY_POINTS)
+    shutil.copyfile(options.license, information / "LICENSE")
+    return f"{information.name}/RECORD"
+
+
+def main():
+    options = parse()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        site = folder / "site"
+        site.mkdir()
+        record = lay_out(options, site)
+        plain = folder / f"thimble_gpu-{options.version}-py3-none-linux_x86_64.whl"
+        wheel_file.write(plain, site, record)
+        libraries.bundle(plain, options.platform, folder / "repaired")
+        [repaired] = (folder / "repaired").iterdir()
+        if repaired.name != options.out.name:
+            raise SystemExit(f"make_wheel: auditwheel made {repaired.name}, not {options.out.name}")
+        # auditwheel writes the time of day into its zip file.
+        wheel_file.unpack(repaired, folder / "final")
+        wheel_file.write(options.out, folder / "final", record)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Thimble's figures and controls, for programs that TensorFlow or JAX runs on Thimble.
+
+    import thimble_gpu
+    thimble_gpu.memory_stats()["peak_bytes_in_use"]
+
+`device` is the number of a GPU as the framework counts (TensorFlow: of its logical devices; JAX:
+of the GPUs it can see), or "cpu" for TensorFlow's CPU device. `framework` is "tensorflow" or "jax",
+and needed only where both use the device. Sizes are bytes.
+"""
+
+from thimble_gpu import arenas as _arenas
+from thimble_gpu.abi import ThimbleError
+from thimble_gpu.arenas import NotActive
+from thimble_gpu.version import __version__
+
+__all__ = ("NotActive", "ThimbleError", "log", "memory_stats", "reset_peak", "set", "settings",
+           "snapshot", "stats", "stop_log", "trim", "__version__")
+
+# PJRT's names, as jax.Device.memory_stats() has them, and where they come from.
+_PJRT = {
+    "num_allocs": "allocations",
+    "bytes_in_use": "in_use",
+    "peak_bytes_in_use": "peak_in_use",
+    "largest_alloc_size": "largest_request",
+    "bytes_limit": "limit",
+    "bytes_reserved": "reserved",
+    "peak_bytes_reserved": "peak_reserved",
+    "bytes_reservable_limit": "limit",
+    "largest_free_block_bytes": "largest_free",
+    "pool_bytes": "reserved",
+    "peak_pool_bytes": "peak_reserved",
+    "peak_allocated_bytes": "peak_in_use",
+}
+
+
+def memory_stats(device=0, framework=None):
+    """The twelve figures of PJRT, true for everything the framework holds on the device."""
+    own = stats(device, framework)
+    return {name: own[source] for name, source in _PJRT.items()}
+
+
+def stats(device=0, framework=None):
+    """Thimble's own figures: thimble_stats of allocator/thimble.h, which explains each."""
+    return _arenas.find(device, framework).stats()
+
+
+def reset_peak(device=0, framework=None):
+    """Peaks restart from the current values."""
+    _arenas.find(device, framework).reset_peak()
+
+
+def trim(keep_bytes=0, device=0, framework=None):
+    """Gives free memory back to the device until `keep_bytes` are reserved; what it gave back."""
+    if isinstance(keep_bytes, bool) or not isinstance(keep_bytes, int) or keep_bytes < 0:
+        raise ValueError(f"keep_bytes is {keep_bytes!r}: give a number of bytes from 0")
+    return _arenas.find(device, framework).trim(keep_bytes)
+
+
+def settings(device=0, framework=None):
+    """The options in force, as texts."""
+    return _arenas.find(device, framework).options()
+
+
+def set(name, value, device=0, framework=None):  # pylint: disable=redefined-builtin
+    """Changes a setting while the program runs. One may change: "limit", in bytes.
+
+    It can be lowered to what is in use, and raised again to what it was at the start; free memory
+    beyond it is given back to the device.
+    """
+    if name != "limit":
+        raise ValueError(f"setting {name!r} cannot change while the program runs: 'limit' can, and "
+                         "log() and stop_log() begin and end the event log")
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise ValueError(f"limit is {value!r}: give a positive number of bytes")
+    _arenas.find(device, framework).set_limit(value)
+
+
+def snapshot(device=0, framework=None):
+    """Every piece of memory and who holds it, as thimble_snapshot() tells."""
+    return _arenas.find(device, framework).snapshot()
+
+
+def log(path, device=0, framework=None):
+    """Records every allocation and free from now on in a file, until stop_log()."""
+    _arenas.find(device, framework).start_log(path)
+
+
+def stop_log(device=0, framework=None):
+    """Completes the file that log() began."""
+    _arenas.find(device, framework).stop_log()

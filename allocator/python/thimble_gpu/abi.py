@@ -1,0 +1,91 @@
+"""allocator/thimble.h for Python, over the copy of Thimble that the process has loaded already.
+
+Nothing is ever loaded here: a library that comes in as a side effect of looking at figures would
+change what is being looked at.
+"""
+
+import ctypes
+import os
+
+OK = 0
+
+# Of thimble_stats and thimble_log_info, in their order; //tests/wheel compares with the header.
+STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
+         "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
+         "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory")
+
+
+class Stats(ctypes.Structure):
+    """thimble_stats."""
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in STATS]
+
+
+LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
+            "reserved_at_peak", "stitches", "complete")
+
+
+class LogInfo(ctypes.Structure):
+    """thimble_log_info."""
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in LOG_INFO]
+
+
+class ThimbleError(RuntimeError):
+    """Thimble refused a request; the text says which value was wrong and what to do."""
+
+
+# Name, type of the result, types of the arguments.
+_FUNCTIONS = (
+    ("thimble_abi_version", ctypes.c_uint32, ()),
+    ("thimble_last_error", ctypes.c_char_p, ()),
+    ("thimble_options", ctypes.c_char_p, (ctypes.c_void_p,)),
+    ("thimble_create", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))),
+    ("thimble_destroy", None, (ctypes.c_void_p,)),
+    ("thimble_check_options", ctypes.c_int, (ctypes.c_char_p, ctypes.c_uint64)),
+    ("thimble_get_stats", ctypes.c_int, (ctypes.c_void_p, ctypes.POINTER(Stats))),
+    ("thimble_reset_peaks", ctypes.c_int, (ctypes.c_void_p,)),
+    ("thimble_trim", ctypes.c_int,
+     (ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64))),
+    ("thimble_set_limit", ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
+    ("thimble_log_start", ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
+    ("thimble_log_stop", ctypes.c_int, (ctypes.c_void_p,)),
+    ("thimble_log_convert", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
+    ("thimble_snapshot", ctypes.c_int,
+     (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t))),
+)
+
+
+class Core:
+    """The functions of thimble.h, of the core that a library stands on."""
+
+    def __init__(self, library):
+        self._library = library
+        for name, result, arguments in _FUNCTIONS:
+            function = getattr(library, name)
+            function.restype = result
+            function.argtypes = arguments
+
+    def __getattr__(self, name):
+        return getattr(self._library, "thimble_" + name)
+
+    def check(self, status):
+        if status != OK:
+            raise ThimbleError(self.last_error().decode(errors="replace"))
+
+
+def installed_core():
+    """The core of this package, loaded. For programs that are not being looked at: the command."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    return Core(ctypes.CDLL(os.path.join(folder, "libthimble.so")))
+
+
+def loaded(name):
+    """Every library of this file name that the process has loaded, in the order of addresses."""
+    paths = []
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            path = line.rstrip("\n").partition("/")
+            path = path[1] + path[2]
+            if os.path.basename(path) == name and path not in paths:
+                paths.append(path)
+    return [ctypes.CDLL(path, mode=os.RTLD_NOLOAD) for path in paths]

@@ -1,0 +1,117 @@
+"""Which arenas the frameworks of this process have, and what can be read and done there."""
+
+import ctypes
+import json
+import os
+
+from thimble_gpu import abi
+
+CPU = "cpu"
+FRAMEWORKS = ("tensorflow", "jax")
+# The library of a framework and the function that gives its arenas. Both stand on the core, so that
+# the loader finds thimble.h through them: the right one, even if Thimble is installed twice.
+_HOOKS = {
+    "tensorflow": ("libthimble_tf_hooks.so", "thimble_tf_hooked_arena"),
+    "jax": ("libthimble_xla.so", "thimble_front_arena"),
+}
+_TF_CPU = -1  # THIMBLE_TF_CPU
+_TURN_ON = ("set TF_GPU_ALLOCATOR=thimble (TensorFlow), XLA_PYTHON_CLIENT_ALLOCATOR=thimble (JAX) or "
+            "THIMBLE_CONF=device:cpu (TensorFlow without a GPU) before Python starts, or start the "
+            "program with `thimble run`; `thimble doctor` says what is missing")
+
+
+class NotActive(RuntimeError):
+    """Thimble does not serve the device that was asked for in this process."""
+
+
+class Arena:
+    """One device of one framework."""
+
+    def __init__(self, core, handle):
+        self._core = core
+        self._handle = handle
+
+    def stats(self):
+        stats = abi.Stats(struct_size=ctypes.sizeof(abi.Stats))
+        self._core.check(self._core.get_stats(self._handle, stats))
+        return {name: getattr(stats, name) for name in abi.STATS}
+
+    def options(self):
+        text = self._core.options(self._handle).decode()
+        options = dict(entry.split(":", 1) for entry in text.split(","))
+        options["limit"] = str(self.stats()["limit"])  # may have changed since the arena was made
+        return options
+
+    def set_limit(self, limit):
+        self._core.check(self._core.set_limit(self._handle, limit))
+
+    def reset_peak(self):
+        self._core.check(self._core.reset_peaks(self._handle))
+
+    def trim(self, keep_bytes):
+        released = ctypes.c_uint64()
+        self._core.check(self._core.trim(self._handle, keep_bytes, released))
+        return released.value
+
+    def start_log(self, path):
+        self._core.check(self._core.log_start(self._handle, os.fsencode(path)))
+
+    def stop_log(self):
+        self._core.check(self._core.log_stop(self._handle))
+
+    def snapshot(self):
+        size = ctypes.c_size_t()
+        while True:  # it may have grown since its size was told
+            self._core.check(self._core.snapshot(self._handle, None, size))
+            size.value += 4096
+            text = ctypes.create_string_buffer(size.value)
+            status = self._core.snapshot(self._handle, text, size)
+            if status == abi.OK or size.value <= len(text):
+                self._core.check(status)
+                return json.loads(text.value)
+
+
+def _find_in(framework, index):
+    name, function = _HOOKS[framework]
+    for library in abi.loaded(name):
+        find = getattr(library, function)
+        find.restype = ctypes.c_void_p
+        find.argtypes = (ctypes.c_int,)
+        handle = find(index)
+        if handle:
+            return Arena(abi.Core(library), handle)
+    return None
+
+
+def _check_device(device):
+    if device == CPU:
+        return _TF_CPU
+    if isinstance(device, bool) or not isinstance(device, int) or device < 0:
+        raise ValueError(f"device is {device!r}: give the number of a GPU, or '{CPU}'")
+    return device
+
+
+def _why_not(device):
+    if not any(abi.loaded(name) for name, _ in _HOOKS.values()):
+        return f"Thimble is not on in this process: {_TURN_ON}"
+    if device != CPU and _find_in("tensorflow", _TF_CPU):
+        return f"Thimble serves TensorFlow's CPU device here: ask for device='{CPU}'"
+    return (f"Thimble serves no memory of device {device!r} yet: a framework makes a device when it "
+            "first computes on it")
+
+
+def find(device, framework):
+    """The arena of a device; `framework` may be None where only one has it."""
+    index = _check_device(device)
+    if framework is not None and framework not in FRAMEWORKS:
+        raise ValueError(f"framework is {framework!r}: valid are {', '.join(FRAMEWORKS)}")
+    wanted = FRAMEWORKS if framework is None else (framework,)
+    if device == CPU:
+        wanted = [name for name in wanted if name == "tensorflow"]
+    found = [arena for arena in (_find_in(name, index) for name in wanted) if arena]
+    if not found:
+        raise NotActive(_why_not(device))
+    if len(found) > 1:
+        raise ValueError(f"TensorFlow and JAX both use device {device!r}: say framework='tensorflow' "
+                         "or framework='jax'")
+    return found[0]

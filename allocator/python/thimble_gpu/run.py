@@ -1,0 +1,126 @@
+"""`thimble run`: a program on Thimble, and what came of it."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from thimble_gpu import abi
+from thimble_gpu import summary
+from thimble_gpu import text
+
+# A log grows by 48 bytes with every allocation and free. This bound, 96 MB per device, is hundreds
+# of training steps: the others are like them.
+MOST_EVENTS = 2_000_000
+
+# Keys that only one framework's plugin knows; the core has the others.
+PLUGIN_KEYS = {"front": "tensorflow", "cumemalloc": "jax"}
+VARIABLES = {"tensorflow": "TF_GPU_ALLOCATOR", "jax": "XLA_PYTHON_CLIENT_ALLOCATOR"}
+
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+             signal.SIGUSR2)
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells say it
+
+
+def add_to(commands):
+    parser = commands.add_parser(
+        "run", help="run a program on Thimble and print a summary at its end",
+        usage="thimble run [--conf CONF] [--limit SIZE] -- COMMAND ...")
+    parser.add_argument("--conf", help="options of Thimble, key:value,key:value; otherwise THIMBLE_CONF")
+    parser.add_argument("--limit", help="most memory to take of each device, such as 8GiB")
+    parser.add_argument("program", nargs="...", metavar="-- COMMAND ...")
+    parser.set_defaults(function=lambda options: _run(parser, options))
+
+
+def check_conf(conf):
+    """The part of the options that is the core's, judged by its parser. Raises ThimbleError."""
+    own = [f"{key}:{value}" for key, value in text.entries(conf) if key not in PLUGIN_KEYS]
+    core = abi.installed_core()
+    core.check(core.check_options(",".join(own).encode(), 0))
+
+
+def environment(conf, folder, given):
+    """The variables under which a program runs on Thimble. Raises ThimbleError."""
+    check_conf(conf)
+    keys = dict(text.entries(conf))
+    if "log" in keys or "log_events" in keys:
+        raise abi.ThimbleError("option 'log': thimble run keeps a log of its own: leave it out")
+    if "," in folder:
+        raise abi.ThimbleError(f"the folder for temporary files, {folder}, has a comma in its name: "
+                               "set TMPDIR to another one")
+    variables = dict(given)
+    for framework in frameworks(keys):
+        variables[VARIABLES[framework]] = "thimble"
+    if keys.get("device") == "cpu":
+        variables.pop(VARIABLES["tensorflow"], None)  # TensorFlow's CPU device needs no more
+    log = f"log:{folder}/%p.log,log_events:{MOST_EVENTS}"
+    variables["THIMBLE_CONF"] = f"{conf},{log}" if conf.strip() else log
+    return variables
+
+
+def frameworks(keys):
+    """Those for which the options make sense."""
+    if keys.get("device") == "cpu":
+        return []
+    wanted = {PLUGIN_KEYS[key] for key in keys if key in PLUGIN_KEYS} or set(VARIABLES)
+    if len(wanted) == 2 and any(key in PLUGIN_KEYS for key in keys):
+        raise abi.ThimbleError("options 'front' (TensorFlow) and 'cumemalloc' (JAX) contradict each "
+                               "other: leave one of them out")
+    return sorted(wanted)
+
+
+def _run(parser, options):
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not program:
+        parser.error("no command: thimble run -- python train.py")
+    conf = os.environ.get("THIMBLE_CONF", "") if options.conf is None else options.conf
+    if options.limit is not None:
+        conf = ",".join(filter(None, (conf.strip(), f"limit:{options.limit}")))
+    folder = tempfile.mkdtemp(prefix="thimble-")
+    try:
+        try:
+            variables = environment(conf, folder, os.environ)
+        except abi.ThimbleError as error:
+            parser.error(str(error))
+        status = _wait_for(program, variables)
+        if status not in (NOT_FOUND, NOT_EXECUTABLE):
+            summary.write(folder, dict(text.entries(conf)).get("device") == "cpu", MOST_EVENTS)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if status < 0:
+        _end_by(-status)
+    return status
+
+
+def _wait_for(program, variables):
+    """The status of the program, negative if a signal ended it. Signals go to it."""
+    waited = {*PASSED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        child = subprocess.Popen(
+            program, env=variables,
+            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before))
+        while child.poll() is None:
+            arrived = signal.sigwaitinfo(waited)
+            # What a terminal sends, it sends to the program too.
+            if arrived.si_signo != signal.SIGCHLD and arrived.si_pid != 0:
+                child.send_signal(arrived.si_signo)
+        return child.returncode
+    except FileNotFoundError:
+        text.say(f"{program[0]}: there is no such command")
+        return NOT_FOUND
+    except OSError as error:
+        text.say(f"{program[0]}: {error.strerror}")
+        return NOT_EXECUTABLE
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_by(number):
+    """Ends as the program did, without a second core file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

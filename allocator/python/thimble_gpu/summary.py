@@ -1,0 +1,101 @@
+"""What the event logs of a run tell, and what TensorFlow's own allocator would have needed."""
+
+import ctypes
+import os
+import re
+import time
+
+from thimble_gpu import abi
+from thimble_gpu import bfc
+from thimble_gpu import text
+
+MOST_DEVICES = 8  # that are written about
+MOST_SECONDS = 60  # that the comparisons may take together
+
+NOTHING = ("the program took no memory from Thimble: it did not compute with TensorFlow or JAX on a "
+           "GPU, or Thimble could not serve it. `thimble doctor` finds out")
+
+
+class Log:
+    """One device of one process: PROCESS.COUNT.log, and .DEVICE for all but the first."""
+
+    def __init__(self, core, path):
+        name = os.path.basename(path)
+        self.path = path
+        self.process, self.count, device = (
+            int(number or 0) for number in re.fullmatch(r"(\d+)\.(\d+)\.log(?:\.(\d+))?", name).groups())
+        self.device = device
+        info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
+        core.check(core.log_convert(os.fsencode(path), os.fsencode(path + ".trace"), info))
+        for field in abi.LOG_INFO:
+            setattr(self, field, getattr(info, field))
+
+
+def read(folder):
+    """The logs in which something was allocated, and what is wrong with the others."""
+    core = abi.installed_core()
+    logs, errors = [], []
+    for name in sorted(os.listdir(folder)):
+        try:
+            logs.append(Log(core, os.path.join(folder, name)))
+        except abi.ThimbleError as error:
+            errors.append(str(error))
+    logs.sort(key=lambda log: (log.process, log.device, log.count))
+    return [log for log in logs if log.allocations > 0], errors
+
+
+def describe(log, is_cpu, several):
+    """One line of figures."""
+    place = "CPU" if is_cpu else f"GPU {log.device}"
+    if several:
+        place += f" of process {log.process}"
+    if log.reserved_at_start >= log.peak_reserved > 0:
+        reserved = f"{text.size(log.peak_reserved)} reserved in advance"
+    else:
+        reserved = (f"{text.size(log.peak_reserved)} reserved, fragmentation "
+                    f"{100 * (1 - log.peak_in_use / max(log.reserved_at_peak, 1)):.1f} %")
+    return (f"{place}: peak {text.size(log.peak_in_use)} in use, {reserved}, {log.stitches} blocks "
+            f"stitched, {log.allocations} allocations")
+
+
+def caveat(log, most_events):
+    """What a cut log does not know; "" for a complete one."""
+    if log.complete:
+        return ""
+    if log.events >= most_events:
+        return f"these are the figures of the first {most_events} events, which is all that is recorded"
+    return ("the process did not exit by itself, so the last 4096 events or fewer are missing in these "
+            "figures")
+
+
+def compare(log, deadline):
+    """What BFC would have needed, or why that is not known."""
+    try:
+        needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
+    except bfc.Unknown as reason:
+        return f"what TensorFlow's own allocator (BFC) would have needed is not known: {reason}"
+    if needed > log.reserved_at_peak or log.reserved_at_start:
+        than = log.peak_in_use if log.reserved_at_start else log.reserved_at_peak
+        what = "in use" if log.reserved_at_start else "reserved here at the peak"
+        return (f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}, "
+                f"{text.more(needed, than)} than was {what}")
+    return f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}: no more"
+
+
+def write(folder, is_cpu, most_events):
+    """The summary of a run, on stderr."""
+    logs, errors = read(folder)
+    for error in errors:
+        text.say(f"a log of this run cannot be used: {error}")
+    if not logs and not errors:
+        text.say(NOTHING)
+    several = len({log.process for log in logs}) > 1
+    deadline = time.monotonic() + MOST_SECONDS
+    for log in logs[:MOST_DEVICES]:
+        text.say(describe(log, is_cpu, several))
+        note = caveat(log, most_events)
+        if note:
+            text.say("  " + note)
+        text.say("  " + compare(log, deadline))
+    if len(logs) > MOST_DEVICES:
+        text.say(f"and {len(logs) - MOST_DEVICES} devices more")
