@@ -43,13 +43,13 @@ FOREIGN = ("PYTHON", "TF_", "XLA_", "JAX_", "THIMBLE_", "SIMGPU_")
 
 
 def grows(after_step):
-    """True if every later step uses more than any earlier one did.
+    """True if the last steps use clearly more than the first half of them ever did.
 
-    Single steps differ even when nothing is lost, because buffers are freed when the device is
-    done with them and not when the step is.
+    Single steps differ even when nothing is lost: buffers are freed when the device is done with
+    them and not when the step is, and BFC counts the unused rest of a chunk as used.
     """
-    half = len(after_step) // 2
-    return half > 0 and min(after_step[half:]) > max(after_step[:half])
+    half, quarter = len(after_step) // 2, max(1, len(after_step) // 4)
+    return half > 0 and min(after_step[-quarter:]) > 1.1 * max(after_step[:half])
 
 
 def run(options, name, installed):
