@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/call_once.h"
 #include "absl/log/log.h"
@@ -13,6 +14,8 @@
 #include "tf_plugin/arenas.h"
 #include "tf_plugin/tf_allocator.h"
 #include "tf_plugin/tf_plugin.h"
+#include "tf_plugin/tf_sub_allocator.h"
+#include "xla/tsl/framework/bfc_allocator.h"
 
 namespace thimble::tf {
 namespace {
@@ -40,22 +43,36 @@ class CpuDevice final : public tensorflow::ThreadPoolDevice {
   const tensorflow::GPUOptions gpu_options_;
 };
 
+std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_arena* arena) {
+  constexpr auto kMemoryType = tsl::AllocatorMemoryType::kHostPageable;
+  if (settings.front == Settings::Front::kBfc) {
+    tsl::BFCAllocator::Options options;
+    options.allow_growth = false;  // BFC at its best
+    return std::make_unique<tsl::BFCAllocator>(
+        std::make_unique<TfSubAllocator>(arena, kMemoryType, /*index=*/0,
+                                         std::vector<tsl::SubAllocator::Visitor>{},
+                                         std::vector<tsl::SubAllocator::Visitor>{}),
+        LimitOf(arena), "CPU_thimble_bfc", options);
+  }
+  TfAllocator::Options options;
+  options.name = "CPU_thimble";
+  options.memory_type = kMemoryType;
+  options.retry = absl::Milliseconds(settings.retry_ms);
+  return std::make_unique<TfAllocator>(arena, options);
+}
+
 // One arena for all sessions and logical CPU devices of the process, as TensorFlow has one CPU
 // allocator.
-absl::StatusOr<TfAllocator*> CpuAllocator(const Settings& settings) {
+absl::StatusOr<tsl::Allocator*> CpuAllocator(const Settings& settings) {
   static absl::once_flag once;
-  static absl::StatusOr<TfAllocator*>* shared = nullptr;
+  static absl::StatusOr<tsl::Allocator*>* shared = nullptr;
   absl::call_once(once, [&] {
     const absl::StatusOr<thimble_arena*> arena = OpenArena(settings, DeviceSettings());
     if (!arena.ok()) {
-      shared = new absl::StatusOr<TfAllocator*>(arena.status());
+      shared = new absl::StatusOr<tsl::Allocator*>(arena.status());
       return;
     }
-    TfAllocator::Options options;
-    options.name = "CPU_thimble";
-    options.memory_type = tsl::AllocatorMemoryType::kHostPageable;
-    options.retry = absl::Milliseconds(settings.retry_ms);
-    shared = new absl::StatusOr<TfAllocator*>(new TfAllocator(*arena, options));
+    shared = new absl::StatusOr<tsl::Allocator*>(MakeAllocator(settings, *arena).release());
     PublishArena(THIMBLE_TF_CPU, *arena);
     LOG(INFO) << "Thimble serves the CPU device: " << thimble_options(*arena);
   });
@@ -80,7 +97,7 @@ absl::Status CpuDeviceFactory::CreateDevices(
     const tensorflow::SessionOptions& options, const std::string& name_prefix,
     std::vector<std::unique_ptr<tensorflow::Device>>* devices) {
   if (!settings_.ok()) return Refusal(settings_.status());
-  const absl::StatusOr<TfAllocator*> allocator = CpuAllocator(*settings_);
+  const absl::StatusOr<tsl::Allocator*> allocator = CpuAllocator(*settings_);
   if (!allocator.ok()) return Refusal(allocator.status());
   const auto& counts = options.config.device_count();
   const auto count = counts.find("CPU");

@@ -69,10 +69,6 @@ void Install() {
     settings = absl::InvalidArgumentError(
         "device:cpu and TF_GPU_ALLOCATOR=thimble contradict each other: leave one of them out");
   }
-  if (settings.ok() && settings->front == Settings::Front::kBfc) {
-    settings = absl::InvalidArgumentError(
-        "front:bfc is for GPUs, but device is cpu: leave one of them out");
-  }
   InstallCpu(std::move(settings));
 }
 

@@ -71,6 +71,12 @@ class CpuDevice(unittest.TestCase):
                      "would fit with a limit higher by"):
             self.assertTrue(result.lines_with(part), f"{part}\n{result}")
 
+    def test_tensorflows_own_bfc_can_cut_up_the_memory(self):
+        result = forked.run(hold_too_much, THIMBLE_CONF="device:cpu,front:bfc,limit:64MiB")
+        error, total = result.answer
+        self.assertIn("by allocator CPU_thimble_bfc", error)
+        self.assertEqual(total, 2048 * 1024)
+
     def test_logical_devices_are_honoured(self):
         result = forked.run(two_logical_devices, THIMBLE_CONF="device:cpu")
         self.assertEqual(result.answer, (["/physical_device:CPU:0"], "CPU:1"), result)

@@ -62,7 +62,6 @@ class Refusals(unittest.TestCase):
 
     def test_contradictions_are_refused(self):
         self.refused("device:cpu", "contradict", **GPU)
-        self.refused("device:cpu,front:bfc", "front:bfc is for GPUs")
 
     def test_another_version_of_tensorflow_is_left_alone(self):
         result = forked.run(compute, plugin=OTHER_VERSION, **CPU)
