@@ -16,8 +16,8 @@ import re
 import shutil
 import tempfile
 
-import libraries
-import wheel_file
+from allocator.python import libraries
+from allocator.python import wheel_file
 
 METADATA = """\
 Metadata-Version: 2.1

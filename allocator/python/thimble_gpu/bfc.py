@@ -12,6 +12,7 @@ import sys
 
 from thimble_gpu import frameworks
 
+STEP = 2 << 20  # of its answers, in bytes
 FRAMEWORK = "libtensorflow_framework.so.2"
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libthimble_bfc.so")
 

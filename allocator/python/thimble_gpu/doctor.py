@@ -1,6 +1,5 @@
 """`thimble doctor`: what is installed, what is on, and what is wrong, one line each."""
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -13,7 +12,7 @@ from thimble_gpu import run
 from thimble_gpu import variables
 from thimble_gpu.version import __version__
 
-OK, OFF, IGNORED, WRONG = "ok", "off", "ignored", "wrong"
+OK, OFF, ABSENT, WRONG = "ok", "off", "absent", "wrong"  # and "ignored", of variables
 MOST_SECONDS = 180  # for a framework to start, on a slow machine
 
 # Relative to site-packages: what must be there, and what must be there once.
@@ -22,8 +21,8 @@ ESSENTIAL = ("thimble.pth", "thimble_boot.py", "tensorflow-plugins/libthimble_tf
              "thimble_gpu/lib/libthimble_xla.so", "thimble_gpu/lib/libthimble_bfc.so")
 SINGLE = ("thimble_boot.py", "tensorflow-plugins/libthimble_tf.so")
 
-# What a child writes about Thimble: the front's line, or TensorFlow's log.
-REASON = re.compile(r"^thimble: (.*)|\b(Thimble(?: does not serve|: THIMBLE_CONF| was loaded| is installed).*)",
+# What a child writes about Thimble: lines of its own, or of TensorFlow's log.
+REASON = re.compile(r"^thimble: (.*)|\b(Thimble(?: does not|: THIMBLE_CONF| was| is installed).*)",
                     re.MULTILINE)
 
 
@@ -98,7 +97,7 @@ def _problem(name):
 def _installed(name, version):
     problem = _problem(name)
     if version is None:
-        return OFF, problem
+        return ABSENT, problem
     return (WRONG, problem) if problem else (OK, f"{version}, supported")
 
 
@@ -130,7 +129,8 @@ def _outcome(child):
 
 def _live(name, child, environment):
     if child is None:
-        return (OFF if "not installed" in _problem(name) else WRONG), _problem(name)
+        problem = _problem(name)
+        return (ABSENT if "not installed" in problem else WRONG), problem
     status, what = _outcome(child)
     if status != OK or variables.is_on(environment, name):
         return status, what

@@ -35,7 +35,9 @@ def tensorflow():
             continue
         name = "the CPU device" if device == "cpu" else f"GPU {device}"
         return f"Thimble serves {name}, limit {text.size(stats['limit'])}"
-    raise SystemExit("TensorFlow found no GPU" if not gpus else "TensorFlow uses its own allocator")
+    if gpus:
+        raise SystemExit("TensorFlow uses its own allocator")
+    raise SystemExit("TensorFlow found no GPU; without one, THIMBLE_CONF=device:cpu serves its CPU device")
 
 
 def jax():

@@ -20,11 +20,9 @@ class Log:
     """One device of one process: PROCESS.COUNT.log, and .DEVICE for all but the first."""
 
     def __init__(self, core, path):
-        name = os.path.basename(path)
+        parts = re.fullmatch(r"(\d+)\.(\d+)\.log(?:\.(\d+))?", os.path.basename(path))
         self.path = path
-        self.process, self.count, device = (
-            int(number or 0) for number in re.fullmatch(r"(\d+)\.(\d+)\.log(?:\.(\d+))?", name).groups())
-        self.device = device
+        self.process, self.count, self.device = (int(part or 0) for part in parts.groups())
         info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
         core.check(core.log_convert(os.fsencode(path), os.fsencode(path + ".trace"), info))
         for field in abi.LOG_INFO:
@@ -74,12 +72,13 @@ def compare(log, deadline):
         needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
     except bfc.Unknown as reason:
         return f"what TensorFlow's own allocator (BFC) would have needed is not known: {reason}"
-    if needed > log.reserved_at_peak or log.reserved_at_start:
-        than = log.peak_in_use if log.reserved_at_start else log.reserved_at_peak
-        what = "in use" if log.reserved_at_start else "reserved here at the peak"
-        return (f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}, "
-                f"{text.more(needed, than)} than was {what}")
-    return f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}: no more"
+    in_advance = log.reserved_at_start > 0
+    own = log.peak_in_use if in_advance else log.reserved_at_peak
+    difference = "no more"
+    if needed > own + bfc.STEP:
+        difference = (f"{100 * (needed / own - 1):.1f} % more than was "
+                      f"{'in use' if in_advance else 'reserved'} at the peak")
+    return f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}, {difference}"
 
 
 def write(folder, is_cpu, most_events):

@@ -11,11 +11,6 @@ def size(count):
     return f"{count} bytes"
 
 
-def more(larger, smaller):
-    """How much more one size is than another."""
-    return f"{100 * (larger / smaller - 1):.1f} % more"
-
-
 def say(line):
     """One line of Thimble's own: stdout is the program's."""
     print(f"thimble: {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,172 @@
+"""`thimble run`: the program as it is, and a summary that is true or says what it does not know."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import textwrap
+import unittest
+
+from tests.wheel import installation
+
+# A program that takes memory as a framework's plugin does, without a framework.
+PROGRAM = textwrap.dedent("""
+    import ctypes, os, sys
+    from thimble_gpu import abi
+
+    core = abi.installed_core()
+    arena, block = ctypes.c_void_p(), ctypes.c_void_p()
+    core.check(core.create(os.environ["THIMBLE_CONF"].encode(), ctypes.byref(arena)))
+
+    def allocate(bytes):
+        core.check(core.allocate(arena, ctypes.c_size_t(bytes), ctypes.c_size_t(0), ctypes.c_uint64(0),
+                                 ctypes.c_uint64(0), ctypes.byref(block)))
+        return ctypes.c_void_p(block.value)
+
+    def free(block):
+        core.check(core.free(arena, block, ctypes.c_uint64(0)))
+""")
+# 16 MiB, of which BFC can give back the even ones, but not as one block.
+SCATTERED = PROGRAM + textwrap.dedent("""
+    blocks = [allocate(2 << 20) for _ in range(8)]
+    for even in blocks[::2]:
+        free(even)
+    allocate(8 << 20)
+""")
+KERAS = """
+    import keras, numpy as np
+    model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(2048), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    model.fit(np.ones((64, 32)), np.ones((64, 1)), verbose=0)
+"""
+JAX = """
+    import jax.numpy as jnp
+    kept = jnp.ones((64, 256, 1024)).block_until_ready()
+"""
+
+
+class Run(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = installation.Environment(cls.addClassCleanup).install()
+        cls.bare = installation.Environment(cls.addClassCleanup, frameworks=False).install()
+
+    def thimble(self, program, *options, site=None, **more):
+        return (site or self.site).run("thimble", "run", *options, "--", "python", "-c",
+                                       textwrap.dedent(program), **more)
+
+    def assert_figures(self, ended, place, lines=2):
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(len(ended.said), lines, ended.stderr)
+        self.assertRegex(ended.said[0], rf"^thimble: {place}: peak [\d.]+ \w+ in use, .* reserved.*, "
+                         r"\d+ blocks stitched, \d+ allocations$")
+
+    def test_keras_on_the_cpu(self):
+        ended = self.thimble(KERAS, "--conf", "device:cpu", "--limit", "1GiB")
+        self.assert_figures(ended, "CPU")
+        self.assertRegex(ended.said[1], r"\(BFC\) would have needed [\d.]+ MiB")
+
+    def test_jax_on_a_gpu(self):
+        ended = self.thimble(JAX, simulator=("--memory", "1GiB"))
+        self.assert_figures(ended, "GPU 0")
+        self.assertIn("peak 64.00 MiB in use", ended.said[0])
+        self.assertRegex(ended.said[1], r"\(BFC\) would have needed \d+\.\d\d MiB")
+
+    def test_what_bfc_would_have_needed_is_what_it_needs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ended = self.thimble(SCATTERED, "--conf", "device:cpu,memory:64MiB", TMPDIR=folder)
+            self.assert_figures(ended, "CPU")
+            self.assertEqual(os.listdir(folder), [], "a log was left behind")
+        self.assertIn("peak 16.00 MiB in use, 16.00 MiB reserved, fragmentation 0.0 %, 1 blocks",
+                      ended.said[0])
+        self.assertIn("would have needed 24.00 MiB, 50.0 % more than was reserved", ended.said[1])
+
+    def test_without_tensorflow_it_says_so(self):
+        ended = self.thimble(SCATTERED, "--conf", "device:cpu,memory:64MiB", site=self.bare)
+        self.assert_figures(ended, "CPU")
+        self.assertIn("is not known: TensorFlow is not installed", ended.said[1])
+
+    def test_a_log_that_was_cut_is_said_to_be(self):
+        ended = self.thimble(SCATTERED + "for _ in range(5000): allocate(256)\nos._exit(0)",
+                             "--conf", "device:cpu,memory:64MiB", site=self.bare)
+        self.assert_figures(ended, "CPU", lines=3)
+        self.assertIn("did not exit by itself", ended.said[1])
+        bounded = self.bare.run(
+            "python", "-c", "import sys; from thimble_gpu import cli, run; run.MOST_EVENTS = 9; "
+            "sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", "device:cpu,memory:64MiB", "--",
+            "python", "-c", SCATTERED)
+        self.assert_figures(bounded, "CPU", lines=3)
+        self.assertIn("of the first 9 events", bounded.said[1])
+
+    def test_every_process_and_device_is_told(self):
+        ended = self.thimble(PROGRAM + textwrap.dedent("""
+            allocate(4 << 20)
+            if len(sys.argv) < 2:
+                import subprocess
+                program = open("/proc/self/cmdline").read().split("\\0")[2]
+                for _ in range(2):
+                    subprocess.run([sys.executable, "-c", program, "child"], check=True)
+        """), "--conf", "device:cpu,memory:64MiB", site=self.bare)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        figures = [line for line in ended.said if "peak 4.00 MiB" in line]
+        self.assertEqual(len({line.partition(" of process ")[2].split(":")[0] for line in figures}), 3)
+
+    def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
+        ended = self.thimble("print('done')", site=self.bare)
+        self.assertEqual((ended.returncode, ended.stdout), (0, "done\n"), ended.stderr)
+        self.assertEqual(len(ended.said), 1)
+        self.assertIn("thimble doctor", ended.said[0])
+
+    def test_the_variables_are_those_the_options_need(self):
+        program = "import os; print(*(os.environ.get(name) for name in ('TF_GPU_ALLOCATOR', "\
+                  "'XLA_PYTHON_CLIENT_ALLOCATOR')))"
+        for conf, expected in (("", "thimble thimble"), ("device:cpu", "None None"),
+                               ("front:bfc", "thimble None"), ("cumemalloc:driver", "None thimble")):
+            ended = self.thimble(program, "--conf", conf, site=self.bare)
+            self.assertEqual(ended.stdout.strip(), expected, ended.stderr)
+
+    def test_the_end_of_the_program_is_the_end_of_the_command(self):
+        self.assertEqual(self.thimble("raise SystemExit(7)", site=self.bare).returncode, 7)
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGABRT):
+            ended = self.thimble(f"import os; os.kill(os.getpid(), {int(number)})", site=self.bare)
+            self.assertEqual(ended.returncode, -number, ended.stderr)
+
+    def test_signals_reach_the_program(self):
+        program = ("import signal, sys, time\n"
+                   "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):\n"
+                   "    signal.signal(number, lambda number, _: sys.exit(40 + number))\n"
+                   "print('ready', flush=True)\ntime.sleep(60)\n")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            command = subprocess.Popen(["thimble", "run", "--", "python", "-c", program], text=True,
+                                       env=self.bare.variables({}), stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL,
+                                       executable=str(self.bare.folder / "bin" / "thimble"))
+            self.assertEqual(command.stdout.readline(), "ready\n")
+            command.send_signal(number)
+            self.assertEqual(command.wait(timeout=60), 40 + number)
+            command.stdout.close()
+
+    def test_bad_usage_is_refused_before_anything_runs(self):
+        for arguments, part in (
+            ((), "no command"),
+            (("--conf", "limti:1GiB", "--", "true"), "'limti'"),
+            (("--limit", "much", "--", "true"), "'much'"),
+            (("--conf", "limit:1GiB", "--limit", "2GiB", "--", "true"), "'limit' is given twice"),
+            (("--conf", "log:/tmp/x", "--", "true"), "leave it out"),
+            (("--conf", "front:bfc,cumemalloc:driver", "--", "true"), "contradict"),
+        ):
+            ended = self.bare.run("thimble", "run", *arguments)
+            self.assertEqual(ended.returncode, 2, ended.stderr)
+            self.assertIn(part, ended.stderr)
+        self.assertEqual(self.bare.run("thimble").returncode, 2)
+        missing = self.bare.run("thimble", "run", "--", "no-such-command")
+        self.assertEqual((missing.returncode, len(missing.said)), (127, 1), missing.stderr)
+        plain = pathlib.Path(self.bare.folder, "plain")
+        plain.write_text("not a program")
+        self.assertEqual(self.bare.run("thimble", "run", "--", str(plain)).returncode, 126)
+
+
+if __name__ == "__main__":
+    unittest.main()

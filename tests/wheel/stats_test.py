@@ -1,0 +1,139 @@
+"""thimble_gpu in programs of stock TensorFlow and stock JAX: true figures, and controls that control."""
+
+import json
+import pathlib
+import re
+import textwrap
+import unittest
+
+from tests.wheel import installation
+
+HEADER = pathlib.Path("allocator/thimble.h")
+SIMULATOR = ("--memory", "2GiB")
+PJRT = {"num_allocs", "bytes_in_use", "peak_bytes_in_use", "largest_alloc_size", "bytes_limit",
+        "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes",
+        "pool_bytes", "peak_pool_bytes", "peak_allocated_bytes"}
+
+# The same for every framework: `hold(mebibytes)` gives something that holds memory of `DEVICE`.
+CASES = """
+    import json, os, tempfile
+    import thimble_gpu
+
+    MIB = 1 << 20
+    def refused(kind, function, *arguments, **options):
+        try:
+            function(*arguments, **options)
+        except kind as error:
+            return str(error)
+        raise AssertionError(f"{arguments} {options} was accepted")
+
+    kept = hold(8)
+    before = thimble_gpu.memory_stats(DEVICE)
+    gone = hold(16)
+    del gone
+    after = thimble_gpu.memory_stats(DEVICE)
+    assert after["bytes_in_use"] == before["bytes_in_use"] >= 8 * MIB, (before, after)
+    assert after["peak_bytes_in_use"] >= 24 * MIB
+    assert after["largest_alloc_size"] >= 16 * MIB
+    assert after["bytes_limit"] == after["bytes_reservable_limit"]
+    assert after["num_allocs"] > before["num_allocs"]
+    own = thimble_gpu.stats(DEVICE, FRAMEWORK)
+    assert own["in_use"] == after["bytes_in_use"] and own["reserved"] == after["bytes_reserved"]
+    assert own["reserved"] == sum(own[part] for part in (
+        "in_use", "magazines", "free_small", "free_large", "spare"))
+    assert thimble_gpu.snapshot(DEVICE)["stats"]["in_use"] == own["in_use"]
+
+    thimble_gpu.reset_peak(DEVICE)
+    assert thimble_gpu.memory_stats(DEVICE)["peak_bytes_in_use"] < 24 * MIB
+    released = thimble_gpu.trim(device=DEVICE)
+    assert released >= 16 * MIB
+    assert thimble_gpu.stats(DEVICE)["reserved"] == own["reserved"] - released
+
+    limit = int(thimble_gpu.settings(DEVICE)["limit"])
+    assert limit == after["bytes_limit"]
+    thimble_gpu.set("limit", 64 * MIB, DEVICE)
+    assert thimble_gpu.settings(DEVICE)["limit"] == str(64 * MIB)
+    assert thimble_gpu.memory_stats(DEVICE)["bytes_limit"] == 64 * MIB
+    assert "in use" in refused(thimble_gpu.ThimbleError, thimble_gpu.set, "limit", 4 * MIB, DEVICE)
+    assert "made for" in refused(thimble_gpu.ThimbleError, thimble_gpu.set, "limit", 2 * limit, DEVICE)
+    thimble_gpu.set("limit", limit, DEVICE)
+    assert "'limit' can" in refused(ValueError, thimble_gpu.set, "chunk", "4MiB", DEVICE)
+    assert "'much'" in refused(ValueError, thimble_gpu.set, "limit", "much", DEVICE)
+    assert "-1" in refused(ValueError, thimble_gpu.trim, -1, DEVICE)
+    assert "'torch'" in refused(ValueError, thimble_gpu.stats, DEVICE, "torch")
+    assert "'gpu'" in refused(ValueError, thimble_gpu.stats, "gpu")
+    assert "yet" in refused(thimble_gpu.NotActive, thimble_gpu.stats, 7) or DEVICE == "cpu"
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "log")
+        thimble_gpu.log(path, DEVICE)
+        assert "already" in refused(thimble_gpu.ThimbleError, thimble_gpu.log, path, DEVICE)
+        hold(1)
+        thimble_gpu.stop_log(DEVICE)
+        assert os.path.getsize(path) >= 16 + 2 * 48
+    print(json.dumps(after))
+"""
+TENSORFLOW = """
+    import tensorflow as tf
+    def hold(mebibytes):
+        return tf.zeros([mebibytes, 256, 1024]) + 1
+"""
+JAX = """
+    import jax.numpy as jnp
+    def hold(mebibytes):
+        return jnp.ones((mebibytes, 256, 1024)).block_until_ready()
+    hold(1)
+"""
+
+
+class Stats(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = installation.Environment(cls.addClassCleanup).install()
+
+    def check(self, framework, device, hold, **options):
+        names = f"FRAMEWORK, DEVICE = {framework!r}, {device!r}\n"
+        ended = self.site.python(names + textwrap.dedent(hold + CASES), **options)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        told = json.loads(ended.stdout.splitlines()[-1])
+        self.assertEqual(set(told), PJRT)
+
+    def test_tensorflow_on_the_cpu(self):
+        self.check("tensorflow", "cpu", TENSORFLOW, THIMBLE_CONF="device:cpu,limit:1GiB")
+
+    def test_tensorflow_on_a_gpu(self):
+        self.check("tensorflow", 0, TENSORFLOW, simulator=SIMULATOR, TF_GPU_ALLOCATOR="thimble",
+                   TF_FORCE_GPU_ALLOW_GROWTH="true")
+
+    def test_jax_on_a_gpu(self):
+        self.check("jax", 0, JAX, simulator=SIMULATOR, XLA_PYTHON_CLIENT_ALLOCATOR="thimble")
+
+    def test_without_thimble_the_error_says_how_to_turn_it_on(self):
+        ended = self.site.python("""
+            import thimble_gpu
+            try:
+                thimble_gpu.memory_stats()
+            except thimble_gpu.NotActive as error:
+                print(error)
+            with open("/proc/self/maps") as maps:
+                assert "thimble" not in maps.read(), "nothing is loaded by asking"
+        """)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        for part in ("TF_GPU_ALLOCATOR=thimble", "XLA_PYTHON_CLIENT_ALLOCATOR=thimble",
+                     "thimble run", "thimble doctor"):
+            self.assertIn(part, ended.stdout)
+
+    def test_the_structs_are_those_of_the_header(self):
+        text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+        for struct, names in (("thimble_stats", "STATS"), ("thimble_log_info", "LOG_INFO")):
+            body = re.search(r"typedef struct %s \{(.*?)\}" % struct, text, re.DOTALL).group(1)
+            fields = re.findall(r"(\w+) (\w+);", body)
+            self.assertEqual(fields.pop(0), ("size_t", "struct_size"))
+            self.assertEqual({kind for kind, _ in fields}, {"uint64_t"})
+            told = self.site.python(f"from thimble_gpu import abi; print(*abi.{names})").stdout
+            self.assertEqual(told.split(), [name for _, name in fields])
+
+
+if __name__ == "__main__":
+    unittest.main()
