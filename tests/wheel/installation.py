@@ -1,4 +1,4 @@
-"""The wheel, installed by pip into an environment of its own that sees the project's TensorFlow and JAX."""
+"""The wheel, installed by pip into an environment that sees the project's TensorFlow and JAX."""
 
 import glob
 import os
@@ -31,9 +31,9 @@ class Environment:
                 f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
 
     def pip(self, *arguments):
-        subprocess.run([sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
-                        *arguments, "--quiet", "--disable-pip-version-check"],
-                       check=True, env=self.variables({}))
+        python = str(self.folder / "bin" / "python")
+        subprocess.run([sys.executable, "-m", "pip", "--python", python, *arguments, "--quiet",
+                        "--disable-pip-version-check"], check=True, env=self.variables({}))
 
     def install(self):
         self.pip("install", "--no-index", "--no-deps", WHEEL)
@@ -54,8 +54,8 @@ class Environment:
         """Ends with stdout, stderr and `said`: the lines on stderr that are Thimble's."""
         if simulator is not None:
             command = (LAUNCHER, *simulator, "--", *command)
-        ended = subprocess.run(command, env=self.variables(variables), capture_output=True, text=True,
-                               input=stdin, timeout=timeout, check=False)
+        ended = subprocess.run(command, env=self.variables(variables), capture_output=True,
+                               text=True, input=stdin, timeout=timeout, check=False)
         ended.said = [line for line in ended.stderr.splitlines() if line.startswith("thimble: ")]
         return ended
 

@@ -20,8 +20,9 @@ PROGRAM = textwrap.dedent("""
     core.check(core.create(os.environ["THIMBLE_CONF"].encode(), ctypes.byref(arena)))
 
     def allocate(bytes):
-        core.check(core.allocate(arena, ctypes.c_size_t(bytes), ctypes.c_size_t(0), ctypes.c_uint64(0),
-                                 ctypes.c_uint64(0), ctypes.byref(block)))
+        zero = ctypes.c_uint64(0)
+        core.check(core.allocate(arena, ctypes.c_size_t(bytes), zero, zero, zero,
+                                 ctypes.byref(block)))
         return ctypes.c_void_p(block.value)
 
     def free(block):
@@ -60,8 +61,8 @@ class Run(unittest.TestCase):
     def assert_figures(self, ended, place, lines=2):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(len(ended.said), lines, ended.stderr)
-        self.assertRegex(ended.said[0], rf"^thimble: {place}: peak [\d.]+ \w+ in use, .* reserved.*, "
-                         r"\d+ blocks stitched, \d+ allocations$")
+        self.assertRegex(ended.said[0], rf"^thimble: {place}: peak [\d.]+ \w+ in use, .* reserved.*"
+                         r", \d+ blocks stitched, \d+ allocations$")
 
     def test_keras_on_the_cpu(self):
         ended = self.thimble(KERAS, "--conf", "device:cpu", "--limit", "1GiB")
@@ -111,7 +112,8 @@ class Run(unittest.TestCase):
         """), "--conf", "device:cpu,memory:64MiB", site=self.bare)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         figures = [line for line in ended.said if "peak 4.00 MiB" in line]
-        self.assertEqual(len({line.partition(" of process ")[2].split(":")[0] for line in figures}), 3)
+        processes = {line.partition(" of process ")[2].split(":")[0] for line in figures}
+        self.assertEqual(len(processes), 3, ended.said)
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
         ended = self.thimble("print('done')", site=self.bare)
@@ -123,7 +125,8 @@ class Run(unittest.TestCase):
         program = "import os; print(*(os.environ.get(name) for name in ('TF_GPU_ALLOCATOR', "\
                   "'XLA_PYTHON_CLIENT_ALLOCATOR')))"
         for conf, expected in (("", "thimble thimble"), ("device:cpu", "None None"),
-                               ("front:bfc", "thimble None"), ("cumemalloc:driver", "None thimble")):
+                               ("front:bfc", "thimble None"),
+                               ("cumemalloc:driver", "None thimble")):
             ended = self.thimble(program, "--conf", conf, site=self.bare)
             self.assertEqual(ended.stdout.strip(), expected, ended.stderr)
 

@@ -1,4 +1,4 @@
-"""thimble_gpu in programs of stock TensorFlow and stock JAX: true figures, and controls that control."""
+"""thimble_gpu in programs of stock TensorFlow and stock JAX: true figures, working controls."""
 
 import json
 import pathlib
@@ -11,8 +11,8 @@ from tests.wheel import installation
 HEADER = pathlib.Path("allocator/thimble.h")
 SIMULATOR = ("--memory", "2GiB")
 PJRT = {"num_allocs", "bytes_in_use", "peak_bytes_in_use", "largest_alloc_size", "bytes_limit",
-        "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit", "largest_free_block_bytes",
-        "pool_bytes", "peak_pool_bytes", "peak_allocated_bytes"}
+        "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit",
+        "largest_free_block_bytes", "pool_bytes", "peak_pool_bytes", "peak_allocated_bytes"}
 
 # The same for every framework: `hold(mebibytes)` gives something that holds memory of `DEVICE`.
 CASES = """
@@ -55,7 +55,8 @@ CASES = """
     assert thimble_gpu.settings(DEVICE)["limit"] == str(64 * MIB)
     assert thimble_gpu.memory_stats(DEVICE)["bytes_limit"] == 64 * MIB
     assert "in use" in refused(thimble_gpu.ThimbleError, thimble_gpu.set, "limit", 4 * MIB, DEVICE)
-    assert "made for" in refused(thimble_gpu.ThimbleError, thimble_gpu.set, "limit", 2 * limit, DEVICE)
+    more = 2 * limit
+    assert "made for" in refused(thimble_gpu.ThimbleError, thimble_gpu.set, "limit", more, DEVICE)
     thimble_gpu.set("limit", limit, DEVICE)
     assert "'limit' can" in refused(ValueError, thimble_gpu.set, "chunk", "4MiB", DEVICE)
     assert "'much'" in refused(ValueError, thimble_gpu.set, "limit", "much", DEVICE)

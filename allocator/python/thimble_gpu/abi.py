@@ -1,13 +1,14 @@
-"""allocator/thimble.h for Python, over the copy of Thimble that the process has loaded already.
+"""allocator/thimble.h for Python.
 
-Nothing is ever loaded here: a library that comes in as a side effect of looking at figures would
-change what is being looked at.
+A program's figures come from the copy of Thimble that it has loaded already: a library that comes
+in as a side effect of looking would change what is being looked at.
 """
 
 import ctypes
 import os
 
 OK = 0
+ABI_VERSION = 1
 
 # Of thimble_stats and thimble_log_info, in their order; //tests/wheel compares with the header.
 STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
@@ -55,15 +56,23 @@ _FUNCTIONS = (
 )
 
 
+_OTHER_VERSION = ("the library of Thimble that is loaded is of another version than this package: "
+                  "install thimble-gpu again")
+
+
 class Core:
     """The functions of thimble.h, of the core that a library stands on."""
 
     def __init__(self, library):
         self._library = library
         for name, result, arguments in _FUNCTIONS:
-            function = getattr(library, name)
+            function = getattr(library, name, None)
+            if function is None:
+                raise ThimbleError(_OTHER_VERSION)
             function.restype = result
             function.argtypes = arguments
+        if self.abi_version() != ABI_VERSION:
+            raise ThimbleError(_OTHER_VERSION)
 
     def __getattr__(self, name):
         return getattr(self._library, "thimble_" + name)

@@ -15,9 +15,9 @@ _HOOKS = {
     "jax": ("libthimble_xla.so", "thimble_front_arena"),
 }
 _TF_CPU = -1  # THIMBLE_TF_CPU
-_TURN_ON = ("set TF_GPU_ALLOCATOR=thimble (TensorFlow), XLA_PYTHON_CLIENT_ALLOCATOR=thimble (JAX) or "
-            "THIMBLE_CONF=device:cpu (TensorFlow without a GPU) before Python starts, or start the "
-            "program with `thimble run`; `thimble doctor` says what is missing")
+_TURN_ON = ("set TF_GPU_ALLOCATOR=thimble (TensorFlow), XLA_PYTHON_CLIENT_ALLOCATOR=thimble (JAX) "
+            "or THIMBLE_CONF=device:cpu (TensorFlow without a GPU) before Python starts, or start "
+            "the program with `thimble run`; `thimble doctor` says what is missing")
 
 
 class NotActive(RuntimeError):
@@ -96,8 +96,8 @@ def _why_not(device):
         return f"Thimble is not on in this process: {_TURN_ON}"
     if device != CPU and _find_in("tensorflow", _TF_CPU):
         return f"Thimble serves TensorFlow's CPU device here: ask for device='{CPU}'"
-    return (f"Thimble serves no memory of device {device!r} yet: a framework makes a device when it "
-            "first computes on it")
+    return (f"Thimble serves no memory of device {device!r} yet: a framework makes a device when "
+            "it first computes on it")
 
 
 def find(device, framework):
@@ -112,6 +112,6 @@ def find(device, framework):
     if not found:
         raise NotActive(_why_not(device))
     if len(found) > 1:
-        raise ValueError(f"TensorFlow and JAX both use device {device!r}: say framework='tensorflow' "
-                         "or framework='jax'")
+        raise ValueError(f"TensorFlow and JAX both use device {device!r}: say "
+                         "framework='tensorflow' or framework='jax'")
     return found[0]

@@ -27,7 +27,8 @@ REASON = re.compile(r"^thimble: (.*)|\b(Thimble(?: does not|: THIMBLE_CONF| was|
 
 
 def add_to(commands):
-    parser = commands.add_parser("doctor", help="say what is installed, what is on and what is wrong")
+    parser = commands.add_parser(
+        "doctor", help="say what is installed, what is on and what is wrong")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(function=_doctor)
 
@@ -109,8 +110,9 @@ def _start(name, environment):
         if variables.wants_cpu(environment):
             tried.pop(variables.CONF)  # of TensorFlow alone
     tried.update({"TF_CPP_MIN_LOG_LEVEL": "1"})
-    return subprocess.Popen([sys.executable, "-m", "thimble_gpu.probe", name], env=tried, text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "thimble_gpu.probe", name], env=tried, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def _outcome(child):

@@ -37,7 +37,8 @@ def tensorflow():
         return f"Thimble serves {name}, limit {text.size(stats['limit'])}"
     if gpus:
         raise SystemExit("TensorFlow uses its own allocator")
-    raise SystemExit("TensorFlow found no GPU; without one, THIMBLE_CONF=device:cpu serves its CPU device")
+    raise SystemExit("TensorFlow found no GPU; without one, THIMBLE_CONF=device:cpu serves its CPU "
+                     "device")
 
 
 def jax():

@@ -28,7 +28,8 @@ def add_to(commands):
     parser = commands.add_parser(
         "run", help="run a program on Thimble and print a summary at its end",
         usage="thimble run [--conf CONF] [--limit SIZE] -- COMMAND ...")
-    parser.add_argument("--conf", help="options of Thimble, key:value,key:value; otherwise THIMBLE_CONF")
+    parser.add_argument(
+        "--conf", help="options of Thimble, key:value,key:value; otherwise THIMBLE_CONF")
     parser.add_argument("--limit", help="most memory to take of each device, such as 8GiB")
     parser.add_argument("program", nargs="...", metavar="-- COMMAND ...")
     parser.set_defaults(function=lambda options: _run(parser, options))
@@ -48,8 +49,8 @@ def environment(conf, folder, given):
     if "log" in keys or "log_events" in keys:
         raise abi.ThimbleError("option 'log': thimble run keeps a log of its own: leave it out")
     if "," in folder:
-        raise abi.ThimbleError(f"the folder for temporary files, {folder}, has a comma in its name: "
-                               "set TMPDIR to another one")
+        raise abi.ThimbleError(f"the folder for temporary files, {folder}, has a comma in its "
+                               "name: set TMPDIR to another one")
     variables = dict(given)
     for framework in frameworks(keys):
         variables[VARIABLES[framework]] = "thimble"
@@ -66,8 +67,8 @@ def frameworks(keys):
         return []
     wanted = {PLUGIN_KEYS[key] for key in keys if key in PLUGIN_KEYS} or set(VARIABLES)
     if len(wanted) == 2 and any(key in PLUGIN_KEYS for key in keys):
-        raise abi.ThimbleError("options 'front' (TensorFlow) and 'cumemalloc' (JAX) contradict each "
-                               "other: leave one of them out")
+        raise abi.ThimbleError("options 'front' (TensorFlow) and 'cumemalloc' (JAX) contradict "
+                               "each other: leave one of them out")
     return sorted(wanted)
 
 

@@ -12,8 +12,8 @@ from thimble_gpu import text
 MOST_DEVICES = 8  # that are written about
 MOST_SECONDS = 60  # that the comparisons may take together
 
-NOTHING = ("the program took no memory from Thimble: it did not compute with TensorFlow or JAX on a "
-           "GPU, or Thimble could not serve it. `thimble doctor` finds out")
+NOTHING = ("the program took no memory from Thimble: it did not compute with TensorFlow or JAX on "
+           "a GPU, or Thimble could not serve it. `thimble doctor` finds out")
 
 
 class Log:
@@ -61,9 +61,9 @@ def caveat(log, most_events):
     if log.complete:
         return ""
     if log.events >= most_events:
-        return f"these are the figures of the first {most_events} events, which is all that is recorded"
-    return ("the process did not exit by itself, so the last 4096 events or fewer are missing in these "
-            "figures")
+        return f"these are the figures of the first {most_events} events, no more is recorded"
+    return ("the process did not exit by itself, so the last 4096 events or fewer are missing in "
+            "these figures")
 
 
 def compare(log, deadline):

@@ -21,7 +21,7 @@ _TENSORFLOW = {
 }
 _JAX = {
     "XLA_CLIENT_MEM_FRACTION": (HONOURED, "the limit, as a part of the device"),
-    "XLA_PYTHON_CLIENT_MEM_FRACTION": (HONOURED, "the limit; XLA_CLIENT_MEM_FRACTION is its new name"),
+    "XLA_PYTHON_CLIENT_MEM_FRACTION": (HONOURED, "the limit; new name: XLA_CLIENT_MEM_FRACTION"),
     "XLA_PYTHON_CLIENT_PREALLOCATE": (HONOURED, "true: the limit is taken at once"),
     "XLA_CLIENT_COLLECTIVE_MEM_SIZE_MB": (IGNORED, "collectives use the same arena"),
     "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB": (IGNORED, "collectives use the same arena"),
@@ -58,7 +58,8 @@ def _switch(environment, name, on, framework):
     if on:
         yield name, HONOURED, f"{value}: Thimble serves {framework}"
     else:
-        yield name, IGNORED, f"{value}: {framework} does not use Thimble. To turn it on: {name}=thimble"
+        yield name, IGNORED, (f"{value}: {framework} does not use Thimble. To turn it on: "
+                              f"{name}=thimble")
 
 
 def _conf(environment):
@@ -82,8 +83,8 @@ def _conf(environment):
         elif key in run.PLUGIN_KEYS:
             other = ({"tensorflow", "jax"} - {run.PLUGIN_KEYS[key]}).pop()
             if is_on(environment, other):
-                yield CONF, WRONG, (f"{key}:{value}: {other} does not know it: leave it out, or unset "
-                                    f"{run.VARIABLES[other]}")
+                yield CONF, WRONG, (f"{key}:{value}: {other} does not know it: leave it out, or "
+                                    f"unset {run.VARIABLES[other]}")
 
 
 def _contradictions(environment):
@@ -93,9 +94,9 @@ def _contradictions(environment):
     fractions = [name for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
                  if name in environment]
     if len(fractions) == 2:
-        yield fractions[0], WRONG, f"and {fractions[1]} are the same thing, JAX refuses both: unset one"
+        yield fractions[0], WRONG, f"and {fractions[1]} are one, JAX refuses both: unset one"
     elif fractions and "limit" in keys and is_on(environment, "jax"):
-        yield fractions[0], WRONG, "and 'limit' in THIMBLE_CONF both say how much to take: unset one"
+        yield fractions[0], WRONG, "and 'limit' in THIMBLE_CONF say the same thing: unset one"
     if environment.get("CUDA_VISIBLE_DEVICES") in ("", "-1") and not wants_cpu(environment):
         yield ("CUDA_VISIBLE_DEVICES", WRONG,
                f"{environment['CUDA_VISIBLE_DEVICES']!r} hides every GPU: unset it")
