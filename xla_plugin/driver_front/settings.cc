@@ -97,7 +97,7 @@ std::string Settings::OptionsFor(int ordinal, std::size_t device_bytes, const st
     options += (i == 0 ? ",peers:" : "+") + std::to_string(peers[i]);
   }
   for (const auto& [key, value] : arena_) {
-    options += "," + key + ":" + value;
+    options.append(",").append(key).append(":").append(value);
     // Two arenas cannot write one file.
     if (key == "log" && ordinal > 0) options += "." + std::to_string(ordinal);
   }
