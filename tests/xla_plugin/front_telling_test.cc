@@ -157,6 +157,8 @@ TEST_F(FrontTest, LookedUpFunctionsAreTheFronts) {
   EXPECT_EQ(cuGetProcAddress("cuGetProcAddress", &found, 11030, 0), kSuccess);
   EXPECT_EQ(found, reinterpret_cast<void*>(cuGetProcAddress));
   found = nullptr;
+  EXPECT_EQ(cuGetProcAddress("simgpu_check", &found, 12000, 0), kSuccess)
+      << "what only the driver has is the driver's";
   EXPECT_NE(cuGetProcAddress("cuNoSuchFunction", &found, 12000, 0), kSuccess);
   EXPECT_EQ(found, nullptr);
 }

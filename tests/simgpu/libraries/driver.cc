@@ -27,9 +27,14 @@ void simgpu_note_call(const char* name) {
 }
 
 int simgpu_bad_pointer(const void* pointer, const char* name) {
-  // The simulated driver's own; another driver, or a front before it, has no such check.
-  using Check = CUresult(const void*, const char*);
-  static const simgpu::DriverFunction<Check> check("simgpu_check");
-  const CUresult result = pointer ? check(pointer, name) : CUDA_SUCCESS;
-  return result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND;
+  // The simulated driver's own; another one has no such check. Asked for in the way that also leads
+  // through a front before the driver.
+  using Check = CUresult (*)(const void*, const char*);
+  static const auto check = [] {
+    void* found = nullptr;
+    const CUresult result =
+        SIMGPU_DRIVER(cuGetProcAddress)("simgpu_check", &found, CUDA_VERSION, 0, nullptr);
+    return result == CUDA_SUCCESS ? reinterpret_cast<Check>(found) : nullptr;
+  }();
+  return pointer != nullptr && check != nullptr && check(pointer, name) != CUDA_SUCCESS;
 }
