@@ -110,10 +110,10 @@ class Bench:
         settings, grows = allocators[allocator]
         row = {"workload": name, "allocator": allocator, "peak_bytes": peak, "memory_bytes": None,
                "memory_ratio": None, "reserved_ratio": None}
-        ample = self.run(command, settings, AMPLE)
-        if ample is None:
-            return row
         if grows:
+            ample = self.run(command, settings, AMPLE)
+            if ample is None:
+                return row
             row["reserved_ratio"] = round(ample.peak_taken / (ample.peak_in_use or peak), 4)
         quantum = max(2 * MIB, peak // 100 // (2 * MIB) * (2 * MIB))
         start = -(-peak // quantum) * quantum
