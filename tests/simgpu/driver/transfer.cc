@@ -23,6 +23,17 @@ Outcome Resolve(Address address, Bytes bytes, std::vector<Piece>* pieces) {
   return Success();
 }
 
+// Of 4 or 8 bytes, and aligned to them as CUDA wants it: so it lies in one piece.
+Outcome ResolveNumber(Address address, Bytes bytes, Piece* place) {
+  if (address % bytes != 0) {
+    return Illegal(CUDA_ERROR_INVALID_VALUE, "a number that is not aligned to its size");
+  }
+  std::vector<Piece> pieces;
+  const Outcome outcome = Resolve(address, bytes, &pieces);
+  if (outcome.ok()) *place = pieces[0];
+  return outcome;
+}
+
 void CopyPieces(const std::vector<Piece>& to, const std::vector<Piece>& from) {
   std::size_t i = 0;
   std::size_t j = 0;
@@ -202,21 +213,28 @@ Outcome StartCopy(const char* name, Address to, Address from, Bytes bytes, CUstr
   return simulator.Start(stream, work);
 }
 
+// Streams write and read numbers at the same time: that is what they are for.
 Outcome ReadNumber(Address address, Bytes bytes, std::uint64_t* number) {
-  std::vector<Piece> pieces;
-  const Outcome outcome = Resolve(address, bytes, &pieces);
+  Piece place{};
+  const Outcome outcome = ResolveNumber(address, bytes, &place);
   if (!outcome.ok()) return outcome;
-  *number = 0;
-  CopyPieces({{reinterpret_cast<char*>(number), bytes}}, pieces);
+  *number = bytes == sizeof(std::uint32_t)
+                ? __atomic_load_n(reinterpret_cast<std::uint32_t*>(place.host), __ATOMIC_ACQUIRE)
+                : __atomic_load_n(reinterpret_cast<std::uint64_t*>(place.host), __ATOMIC_ACQUIRE);
   return outcome;
 }
 
 Outcome WriteNumber(Address address, Bytes bytes, std::uint64_t number) {
-  std::vector<Piece> pieces;
-  const Outcome outcome = Resolve(address, bytes, &pieces);
+  Piece place{};
+  const Outcome outcome = ResolveNumber(address, bytes, &place);
   if (!outcome.ok()) return outcome;
-  if (IsOnDevice(address)) Simulator::Get().results.Wrote(pieces[0].host, bytes);
-  CopyPieces(pieces, {{reinterpret_cast<char*>(&number), bytes}});
+  if (IsOnDevice(address)) Simulator::Get().results.Wrote(place.host, bytes);
+  if (bytes == sizeof(std::uint32_t)) {
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(place.host),
+                     static_cast<std::uint32_t>(number), __ATOMIC_RELEASE);
+  } else {
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(place.host), number, __ATOMIC_RELEASE);
+  }
   return outcome;
 }
 
