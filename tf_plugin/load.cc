@@ -13,6 +13,12 @@
 #include "tf_plugin/tf_plugin.h"
 #include "tf_plugin/wanted.h"
 
+// Tests build this file for a version that is not there.
+#ifndef THIMBLE_TF_VERSION
+#include "wheel_version.h"
+#define THIMBLE_TF_VERSION TENSORFLOW_WHEEL_VERSION
+#endif
+
 namespace {
 
 constexpr char kHooks[] = "libthimble_tf_hooks.so";
