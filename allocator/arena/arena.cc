@@ -245,6 +245,10 @@ absl::StatusOr<BlockInfo> Arena::Query(Address address) {
 
 absl::Status Arena::Trim(Bytes keep, Bytes* released) {
   MutexLock lock(&mutex_);
+  return TrimLocked(keep, released);
+}
+
+absl::Status Arena::TrimLocked(Bytes keep, Bytes* released) {
   *released = 0;
   EmptyMagazines();
   THIMBLE_RETURN_IF_ERROR(WaitForStreams());
@@ -262,10 +266,8 @@ absl::Status Arena::SetLimit(Bytes limit) {
                      ", and what the arena was made for, ", space_->largest_limit()));
   }
   if (space_->home().backed_bytes() > wanted) {
-    EmptyMagazines();
-    THIMBLE_RETURN_IF_ERROR(WaitForStreams());
     Bytes released = 0;
-    THIMBLE_RETURN_IF_ERROR(space_->Trim(wanted, &released));
+    THIMBLE_RETURN_IF_ERROR(TrimLocked(wanted, &released));
   }
   if (const Bytes backed = space_->home().backed_bytes(); backed > wanted) {
     return absl::ResourceExhaustedError(

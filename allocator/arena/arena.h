@@ -97,6 +97,7 @@ class Arena {
   absl::StatusOr<Address> WaitForFrees(const Request& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OutOfMemory(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status TrimLocked(Bytes keep, Bytes* released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
