@@ -140,25 +140,45 @@ TEST_F(MemoryCalls, StitchedChunksAreOneRangeForCopies) {
 
 TEST_F(MemoryCalls, APoolKeepsWhatIsFreedUpToItsThreshold) {
   const CUmemoryPool pool = DefaultPool();
+  const std::size_t before = FreeBytes();
   CUdeviceptr pointer = 0;
-  ASSERT_EQ(cuMemAllocAsync(&pointer, 10 * kMiB, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 10 * kMiB);
-  const std::size_t taken = FreeBytes();
-  cuuint64_t threshold = 4 * kMiB;
+  ASSERT_EQ(cuMemAllocAsync(&pointer, 100 * kMiB, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 100 * kMiB);
+  EXPECT_EQ(FreeBytes(), before - 128 * kMiB) << "whole segments";
+  cuuint64_t threshold = 64 * kMiB;
   ASSERT_EQ(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
             CUDA_SUCCESS);
   ASSERT_EQ(cuMemFreeAsync(pointer, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(FreeBytes(), taken) << "cached until somebody waits";
+  EXPECT_EQ(FreeBytes(), before - 128 * kMiB) << "cached until somebody waits";
   EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0u);
   ASSERT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(FreeBytes(), taken + 6 * kMiB);
-  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 4 * kMiB);
-  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 10 * kMiB);
-  ASSERT_EQ(cuMemAllocAsync(&pointer, 3 * kMiB, nullptr), CUDA_SUCCESS);
-  EXPECT_EQ(FreeBytes(), taken + 6 * kMiB) << "from the cache";
+  EXPECT_EQ(FreeBytes(), before - 64 * kMiB);
+  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 64 * kMiB);
+  EXPECT_EQ(PoolAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 128 * kMiB);
+  ASSERT_EQ(cuMemAllocAsync(&pointer, 64 * kMiB, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(FreeBytes(), before - 64 * kMiB) << "from the cache";
   ASSERT_EQ(cuMemFree(pointer), CUDA_SUCCESS) << "a pool's block may be freed without a stream";
   ASSERT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
-  EXPECT_EQ(FreeBytes(), taken + 10 * kMiB);
+  EXPECT_EQ(FreeBytes(), before);
+}
+
+TEST_F(MemoryCalls, APoolFragments) {
+  Start("memory:64MiB");
+  CUdeviceptr blocks[8] = {};
+  for (CUdeviceptr& block : blocks) {
+    ASSERT_EQ(cuMemAllocAsync(&block, 8 * kMiB, nullptr), CUDA_SUCCESS);
+  }
+  for (int i = 0; i < 8; i += 2) ASSERT_EQ(cuMemFreeAsync(blocks[i], nullptr), CUDA_SUCCESS);
+  CUdeviceptr pointer = 0;
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 16 * kMiB, nullptr), CUDA_ERROR_OUT_OF_MEMORY)
+      << "half is free, but never two blocks beside each other";
+  ASSERT_EQ(cuMemFreeAsync(blocks[3], nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 16 * kMiB, nullptr), CUDA_SUCCESS) << "now there are";
+  ASSERT_EQ(cuMemFreeAsync(pointer, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFreeAsync(blocks[1], nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFreeAsync(blocks[7], nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAllocAsync(&pointer, 40 * kMiB, nullptr), CUDA_SUCCESS)
+      << "a segment that is free as a whole moves to where it is needed";
 }
 
 TEST_F(MemoryCalls, WhatAPoolCachesIsThereForOthersInNeed) {

@@ -8,11 +8,13 @@ namespace {
 constexpr Bytes kGrain = 512;
 constexpr Bytes kAbsurd = Bytes{1} << 46;  // more than a process can address
 
-Bytes Cost(Bytes bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
+Bytes RoundUp(Bytes bytes, Bytes to) { return (bytes + to - 1) / to * to; }
+Bytes Cost(Bytes bytes) { return RoundUp(bytes, kGrain); }
 
 }  // namespace
 
-Pools::Pools(const Options& options, Memory& memory) : memory_(memory) {
+Pools::Pools(const Options& options, Memory& memory)
+    : granularity_(options.granularity), memory_(memory) {
   for (int device = 0; device < options.gpus; ++device) {
     defaults_.push_back(Create(device, 0));
     pools_.Find(defaults_.back())->is_default = true;
@@ -64,26 +66,40 @@ Outcome Pools::Allocate(CUmemoryPool handle, Bytes bytes, Address* address) {
   if (bytes > kAbsurd) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   std::lock_guard<std::mutex> lock(mutex_);
   const Bytes cost = Cost(bytes);
-  const Bytes missing = cost - std::min(cost, pool->reserved - pool->used);
-  if (pool->most != 0 && pool->reserved + missing > pool->most) {
-    return Failure(CUDA_ERROR_OUT_OF_MEMORY);
+  Bytes offset = 0;
+  if (!pool->line.Take(cost, &offset)) {
+    if (!Grow(*pool, cost)) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
+    pool->line.Take(cost, &offset);
   }
-  if (!memory_.Charge(pool->device, Kind::kPool, missing)) {
-    for (const std::shared_ptr<Pool>& other : pools_.All()) {
-      if (other != pool && other->device == pool->device) TrimLocked(*other, 0);
-    }
-    if (!memory_.Charge(pool->device, Kind::kPool, missing)) {
-      return Failure(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-  }
-  pool->reserved += missing;
   const Outcome outcome =
       memory_.AllocateFromPool(handle, pool->device, pool->access, bytes, address);
-  if (!outcome.ok()) return outcome;
+  if (!outcome.ok()) {
+    pool->line.Give(offset, cost);
+    return outcome;
+  }
+  pool->offsets.emplace(*address, offset);
   pool->used += cost;
   pool->used_high = std::max(pool->used_high, pool->used);
   pool->reserved_high = std::max(pool->reserved_high, pool->reserved);
   return Success();
+}
+
+bool Pools::Charge(Pool& pool, Bytes bytes) {
+  if (pool.most != 0 && pool.reserved + bytes > pool.most) return false;
+  if (!memory_.Charge(pool.device, Kind::kPool, bytes)) return false;
+  pool.line.Grow(bytes);
+  pool.reserved += bytes;
+  return true;
+}
+
+bool Pools::Grow(Pool& pool, Bytes cost) {
+  if (Charge(pool, RoundUp(pool.line.MissingAtEnd(cost), PoolLine::kSegment))) return true;
+  for (const std::shared_ptr<Pool>& other : pools_.All()) {
+    if (other->device == pool.device) TrimLocked(*other, 0);
+  }
+  const Bytes missing = pool.line.MissingAtEnd(cost);
+  return Charge(pool, RoundUp(missing, PoolLine::kSegment)) ||
+         Charge(pool, RoundUp(missing, granularity_));
 }
 
 Outcome Pools::Free(Address address, const char* by) {
@@ -94,6 +110,9 @@ Outcome Pools::Free(Address address, const char* by) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<Pool> pool = pools_.Find(segment.pool);
   if (pool == nullptr) pool = dying_[segment.pool];
+  const auto offset = pool->offsets.find(address);
+  pool->line.Give(offset->second, Cost(bytes));
+  pool->offsets.erase(offset);
   pool->used -= Cost(bytes);
   if (pool->is_destroyed) {
     TrimLocked(*pool, 0);
@@ -173,10 +192,10 @@ Outcome Pools::GetAttribute(Pool& pool, CUmemPool_attribute attribute, void* val
 }
 
 void Pools::TrimLocked(Pool& pool, Bytes keep) {
-  const Bytes target = std::max(keep, pool.used);
-  if (pool.reserved <= target) return;
-  memory_.Refund(pool.device, Kind::kPool, pool.reserved - target);
-  pool.reserved = target;
+  if (pool.reserved <= keep) return;
+  const Bytes given = pool.line.Shrink(pool.reserved - keep);
+  memory_.Refund(pool.device, Kind::kPool, given);
+  pool.reserved -= given;
 }
 
 void Pools::Trim(Pool& pool, Bytes keep) {

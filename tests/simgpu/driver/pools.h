@@ -1,16 +1,19 @@
 // Memory pools of the stream-ordered calls.
 //
 // A pool takes memory from the device when what it has cached is not enough, and gives what is
-// above its release threshold back when the program waits for the device. It has no fragmentation:
-// any cached byte serves any request, which is the best that a real pool can do.
+// above its release threshold back when the program waits for the device, in whole segments
+// (pool_line.h). The addresses that programs see are always new ones, as everywhere in Memory, so
+// that the use of a freed block is found; the line only decides what fits.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 
 #include "cuda.h"
 #include "tests/simgpu/driver/handles.h"
 #include "tests/simgpu/driver/memory.h"
+#include "tests/simgpu/driver/pool_line.h"
 
 namespace simgpu {
 
@@ -26,6 +29,8 @@ struct Pool {
   Bytes used_high = 0;
   Bytes reserved = 0;  // charged to the device
   Bytes reserved_high = 0;
+  PoolLine line;
+  std::unordered_map<Address, Bytes> offsets;  // of live blocks, on the line
   int follow_events = 1;
   int opportunistic = 1;
   int internal_dependencies = 1;
@@ -57,8 +62,12 @@ class Pools {
 
  private:
   void TrimLocked(Pool& pool, Bytes keep);
+  // Makes room for `cost` bytes that the line does not have. False if the device has not enough.
+  bool Grow(Pool& pool, Bytes cost);
+  bool Charge(Pool& pool, Bytes bytes);
   void Reclaim(int device);
 
+  const Bytes granularity_;
   Memory& memory_;
   std::mutex mutex_;
   std::vector<CUmemoryPool> defaults_;
