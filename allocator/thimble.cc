@@ -171,6 +171,7 @@ thimble_oom ToC(const OomReport& report) {
   for (std::size_t i = 0; i < report.holders.size(); ++i) {
     out.holder_key[i] = report.holders[i].key;
     out.holder_bytes[i] = report.holders[i].bytes;
+    out.holder_blocks[i] = report.holders[i].blocks;
   }
   return out;
 }
@@ -228,6 +229,17 @@ thimble_status thimble_check_options(const char* options, uint64_t device_bytes)
     return absl::InvalidArgumentError("limit:" + std::to_string(parsed.arena.limit) +
                                       " is more than the device has, " +
                                       std::to_string(device_bytes));
+  });
+}
+
+thimble_status thimble_parse_size(const char* text, uint64_t* bytes) {
+  if (text == nullptr) return NullArgument("text");
+  if (bytes == nullptr) return NullArgument("bytes");
+  return Guard([&]() -> absl::Status {
+    thimble::Bytes size = 0;
+    THIMBLE_RETURN_IF_ERROR(thimble::ParseSize(text, &size));
+    *bytes = size;
+    return absl::OkStatus();
   });
 }
 

@@ -47,6 +47,9 @@ thimble_status thimble_create(const char* options, thimble_arena** arena);
  * the memory the limit must fit in; 0 if it is not known. */
 thimble_status thimble_check_options(const char* options, uint64_t device_bytes);
 
+/* The size that `text` means wherever an option takes one: "1048576", "512KiB", "1.5GiB". */
+thimble_status thimble_parse_size(const char* text, uint64_t* bytes);
+
 /* Gives everything back to the driver. Blocks still held become invalid. NULL is allowed. */
 void thimble_destroy(thimble_arena* arena);
 
@@ -139,6 +142,7 @@ typedef struct thimble_oom {
   uint32_t holders;            /* how many entries below are filled, largest first */
   uint64_t holder_key[8];
   uint64_t holder_bytes[8];
+  uint64_t holder_blocks[8]; /* how many; blocks without a key count as one holder per size */
 } thimble_oom;
 
 /* Why the last request on this arena failed; kind NONE if none did. */

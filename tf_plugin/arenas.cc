@@ -30,21 +30,6 @@ absl::StatusOr<thimble_arena*> Create(const Settings& settings, const DeviceSett
   return arena;
 }
 
-// The limit of THIMBLE_CONF in bytes. The core reads sizes, so an arena is made to ask it: one
-// without memory yet.
-absl::StatusOr<std::uint64_t> ReadLimit(const Settings& settings, const DeviceSettings& device) {
-  Settings only_limit = settings;
-  only_limit.log.reset();
-  only_limit.others.emplace_back("limit", *settings.limit);
-  DeviceSettings bare;
-  bare.ordinal = device.ordinal;
-  const absl::StatusOr<thimble_arena*> arena = Create(only_limit, bare);
-  if (!arena.ok()) return arena.status();
-  const std::uint64_t limit = LimitOf(*arena);
-  thimble_destroy(*arena);
-  return limit;
-}
-
 }  // namespace
 
 absl::Status ToStatus(thimble_status status) {
@@ -75,13 +60,17 @@ std::uint64_t LimitOf(thimble_arena* arena) {
 
 absl::StatusOr<thimble_arena*> OpenArena(const Settings& settings, DeviceSettings device) {
   if (settings.limit) {
-    const absl::StatusOr<std::uint64_t> limit = ReadLimit(settings, device);
-    if (!limit.ok()) return limit.status();
-    if (device.limit != 0 && *limit > device.limit) {
-      LOG(WARNING) << "Thimble: limit:" << *settings.limit << " is more than TensorFlow allows for "
-                   << "this device, " << device.limit << " bytes: that is what counts.";
+    std::uint64_t limit = 0;
+    const thimble_status read = thimble_parse_size(settings.limit->c_str(), &limit);
+    if (read != THIMBLE_OK) {
+      return absl::InvalidArgumentError(absl::StrCat("option 'limit': ", thimble_last_error()));
     }
-    device.limit = device.limit == 0 ? *limit : std::min(device.limit, *limit);
+    if (device.limit != 0 && limit > device.limit) {
+      LOG(WARNING) << "Thimble: limit:" << *settings.limit << " is more than TensorFlow allows for "
+                   << "GPU:" << device.index << ", " << device.limit
+                   << " bytes: that is what counts.";
+    }
+    device.limit = device.limit == 0 ? limit : std::min(device.limit, limit);
   }
   if (settings.preallocate) device.preallocate = *settings.preallocate == "on";
   absl::StatusOr<thimble_arena*> arena = Create(settings, device);

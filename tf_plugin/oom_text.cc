@@ -69,8 +69,12 @@ std::string OomText(absl::string_view allocator, absl::string_view op, const thi
   const char* separator = " ";
   for (std::uint32_t i = 0; i < oom.holders; ++i) {
     const std::string name = names.NameOf(oom.holder_key[i]);
-    absl::StrAppend(&text, separator, Size(oom.holder_bytes[i]), " ",
-                    name.empty() ? "(no op name)" : name);
+    absl::StrAppend(&text, separator, Size(oom.holder_bytes[i]), " ");
+    if (name.empty()) {
+      absl::StrAppend(&text, "without an op name (", oom.holder_blocks[i], " blocks)");
+    } else {
+      absl::StrAppend(&text, name);
+    }
     separator = "; ";
   }
   if (oom.holders == 0) absl::StrAppend(&text, " none");

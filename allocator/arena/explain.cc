@@ -1,6 +1,8 @@
 #include "allocator/arena/explain.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 
@@ -8,15 +10,19 @@ namespace thimble {
 namespace {
 
 std::vector<OomReport::Holder> TopHolders(const Space& space) {
-  absl::flat_hash_map<std::uint64_t, Bytes> by_key;
+  absl::flat_hash_map<std::pair<std::uint64_t, Bytes>, OomReport::Holder> found;
   space.pointers().ForEach([&](Address, BlockId id) {
     const Block& block = space.heap().block(id);
-    by_key[block.key] += space.BytesOf(block);
+    const Bytes bytes = space.BytesOf(block);
+    OomReport::Holder& holder = found[{block.key, block.key == 0 ? bytes : 0}];
+    holder.key = block.key;
+    holder.bytes += bytes;
+    ++holder.blocks;
   });
   std::vector<OomReport::Holder> holders;
-  for (const auto& [key, bytes] : by_key) holders.push_back({key, bytes});
+  for (const auto& [key, holder] : found) holders.push_back(holder);
   std::sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.key < b.key;
+    return std::tie(b.bytes, a.key, a.blocks) < std::tie(a.bytes, b.key, b.blocks);
   });
   if (holders.size() > OomReport::kMaxHolders) holders.resize(OomReport::kMaxHolders);
   return holders;

@@ -34,12 +34,6 @@ absl::Status ParseSwitch(absl::string_view value, bool* on) {
 
 std::string FormatSwitch(bool on) { return on ? "on" : "off"; }
 
-absl::Status ParseSize(absl::string_view value, Bytes* bytes) {
-  THIMBLE_ASSIGN_OR_RETURN(*bytes, ParseBytes(value));
-  if (*bytes == 0) return BadValue(value, "a positive size; leave the option out for the default");
-  return absl::OkStatus();
-}
-
 // Joined by '+': the comma separates options.
 absl::Status ParseOrdinals(absl::string_view value, std::vector<int>* ordinals) {
   for (const absl::string_view part : absl::StrSplit(value, '+')) {
@@ -175,6 +169,13 @@ absl::Status CheckTogether(const Options& options) {
 }
 
 }  // namespace
+
+absl::Status ParseSize(absl::string_view value, Bytes* bytes) {
+  THIMBLE_ASSIGN_OR_RETURN(const Bytes size, ParseBytes(value));
+  if (size == 0) return BadValue(value, "a positive size; leave the option out for the default");
+  *bytes = size;
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Options> ParseOptions(absl::string_view text) {
   Options options;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "allocator/base/bytes.h"
@@ -31,6 +32,9 @@ struct Options {
   std::uint64_t log_events = 0;  // after so many it ends; 0: never
   ArenaOptions arena;
 };
+
+// A size as options give it: as ParseBytes(), but not zero.
+absl::Status ParseSize(absl::string_view value, Bytes* bytes);
 
 // Every key at most once; unknown keys, bad values and contradictions are refused with a message
 // that names them and the valid choices. Empty text means all defaults.

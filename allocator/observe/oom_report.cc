@@ -25,6 +25,14 @@ const char* Remedy(const OomReport& report) {
   return "";
 }
 
+void AppendBlocks(const OomReport::Holder& holder, std::string* text) {
+  if (holder.key != 0 || holder.blocks == 1) {
+    absl::StrAppend(text, FormatBytes(holder.bytes));
+  } else {
+    absl::StrAppend(text, holder.blocks, " x ", FormatBytes(holder.bytes / holder.blocks));
+  }
+}
+
 }  // namespace
 
 OomKind KindOf(const OomReport& report) {
@@ -46,11 +54,12 @@ std::string FormatOom(const OomReport& report) {
                   FormatBytes(report.limit), ". ");
   if (report.missing > 0) absl::StrAppend(&text, FormatBytes(report.missing), " more would do. ");
   absl::StrAppend(&text, Remedy(report));
-  if (!report.holders.empty() && report.holders.front().key != 0) {
-    absl::StrAppend(&text, " Largest holders:");
-    for (const OomReport::Holder& holder : report.holders) {
-      absl::StrAppendFormat(&text, " %#x %s;", holder.key, FormatBytes(holder.bytes));
-    }
+  const char* separator = " Largest holders: ";
+  for (const OomReport::Holder& holder : report.holders) {
+    absl::StrAppend(&text, separator);
+    if (holder.key != 0) absl::StrAppendFormat(&text, "%#x ", holder.key);
+    AppendBlocks(holder, &text);
+    separator = "; ";
   }
   return text;
 }

@@ -19,9 +19,12 @@ enum class OomKind : std::uint8_t {
 
 struct OomReport {
   static constexpr std::size_t kMaxHolders = 8;
+  // All blocks of one key. Those without a key are told apart by their size: it is what people
+  // recognise an array by.
   struct Holder {
     std::uint64_t key = 0;
-    Bytes bytes = 0;
+    Bytes bytes = 0;  // of all its blocks
+    std::uint64_t blocks = 0;
   };
 
   OomKind kind = OomKind::kNone;

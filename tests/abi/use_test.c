@@ -99,7 +99,8 @@ static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
   EXPECT_OK(thimble_explain(arena, &oom));
   EXPECT(oom.kind != THIMBLE_OOM_NONE && oom.requested == 40 * kMiB && oom.missing > 0);
   EXPECT(oom.limit == 64 * kMiB && oom.in_use >= 40 * kMiB && oom.reserved <= oom.limit);
-  EXPECT(oom.holders == 1 && oom.holder_key[0] == 4711 && oom.holder_bytes[0] == 40 * kMiB);
+  EXPECT(oom.holders == 1 && oom.holder_key[0] == 4711 && oom.holder_bytes[0] == 40 * kMiB &&
+         oom.holder_blocks[0] == 1);
   EXPECT(StatsOf(arena).out_of_memory == 1);
   EXPECT_OK(thimble_free(arena, held, 0));
 }
@@ -149,6 +150,13 @@ static void OptionsAreCheckedWithoutADevice(void) {
   EXPECT_ERROR(thimble_check_options("limit:4GiB", 1), THIMBLE_INVALID_ARGUMENT,
                "limit:4294967296");
   EXPECT_ERROR(thimble_check_options("limti:4GiB", 0), THIMBLE_INVALID_ARGUMENT, "'limti'");
+  uint64_t bytes = 7;
+  EXPECT_OK(thimble_parse_size("1.5GiB", &bytes));
+  EXPECT(bytes == 1536 * (uint64_t)kMiB);
+  EXPECT_ERROR(thimble_parse_size("lots", &bytes), THIMBLE_INVALID_ARGUMENT, "'lots'");
+  EXPECT_ERROR(thimble_parse_size(NULL, &bytes), THIMBLE_INVALID_ARGUMENT, "text");
+  EXPECT_ERROR(thimble_parse_size("1", NULL), THIMBLE_INVALID_ARGUMENT, "bytes");
+  EXPECT(bytes == 1536 * (uint64_t)kMiB);
 }
 
 static void AStreamCanEnd(thimble_arena* arena) {

@@ -13,8 +13,8 @@ site.addsitedir(os.path.dirname(os.path.abspath(__file__)))
 """
 
 
-def install(folder):
-    """Fills an empty folder. Returns the variables with which a program finds it."""
+def install_for_jax(folder):
+    """Fills a folder that PYTHONPATH is to name."""
     libraries = folder / "thimble_gpu" / "lib"
     libraries.mkdir(parents=True)
     for file in BOOT:
@@ -22,6 +22,11 @@ def install(folder):
     for file in map(pathlib.Path, LIBRARIES):
         (libraries / file.name).symlink_to(file.resolve())
     (folder / "sitecustomize.py").write_text(ADD_SITE)
+
+
+def install(folder):
+    """For both frameworks. Returns the variables with which a program finds it."""
+    install_for_jax(folder)
     # TensorFlow looks for plugins in the real site-packages only, or where this says.
     plugin = str(TENSORFLOW_PLUGIN.resolve())
     return {"PYTHONPATH": str(folder), "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": plugin}

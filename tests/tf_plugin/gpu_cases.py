@@ -196,9 +196,15 @@ class Options(Gpu):
         self.assertEqual(self.answer(logical_devices),
                          [(8, 512), (8, 256)])
 
+    def test_a_limit_above_the_device_is_named_and_tensorflow_s_counts(self):
+        result = self.served(reserved_and_limit, True, THIMBLE_CONF="limit:100GiB")
+        self.assertLess(result.answer[1], 4 * GIB)
+        said = result.lines_with("limit:100GiB is more than TensorFlow allows for GPU:0, ")
+        self.assertEqual(len(said), 1, result)
+        self.assertIn(f"{result.answer[1]} bytes: that is what counts", said[0])
+
     def test_a_mistake_refuses_the_device(self):
         for conf, part in (("limti:1GiB", "unknown option 'limti'"), ("limit:lots", "'lots'"),
-                           ("limit:100GiB", "limit:107374182400 is more than"),
                            ("device:1", "TensorFlow chooses the GPUs")):
             result = forked.run(refused, THIMBLE_CONF=conf, **THIMBLE)
             self.assertIn("Failed to get memory allocator", result.answer, result)

@@ -87,6 +87,7 @@ class OomReport : public testing::Test {
     oom_.holder_bytes[0] = 512 << 20;
     oom_.holder_key[1] = 0;
     oom_.holder_bytes[1] = 1000;
+    oom_.holder_blocks[1] = 3;
   }
 
   std::string Text(thimble_oom_kind kind) {
@@ -104,7 +105,7 @@ TEST_F(OomReport, SaysEverythingOnce) {
             "  requested  96.0 MiB by decoder/Relu\n"
             "  in use     960.0 MiB of 1.00 GiB\n"
             "  free       64.0 MiB, largest possible block 64.0 MiB (16.0 MiB without stitching)\n"
-            "  holders    512.0 MiB encoder/MatMul; 1000 B (no op name)\n"
+            "  holders    512.0 MiB encoder/MatMul; 1000 B without an op name (3 blocks)\n"
             "  would fit with a limit higher by 32.0 MiB; the device has 3.00 GiB free (limit in "
             "THIMBLE_CONF, memory_limit, per_process_gpu_memory_fraction).");
 }

@@ -54,7 +54,8 @@ class Refusals(unittest.TestCase):
         self.refused("device:cpu,limti:1GiB", "'limti'", "limit", "retry_ms", "front")
 
     def test_a_malformed_value_is_named(self):
-        self.refused("device:cpu,limit:lots", "'lots'")
+        self.refused("device:cpu,limit:lots", "option 'limit'", "'lots'")
+        self.refused("device:cpu,limit:0", "option 'limit'", "'0'")
         self.refused("device:cpu,front:best", "'best'")
 
     def test_a_limit_larger_than_the_device_is_named(self):

@@ -108,6 +108,17 @@ TEST_F(OutOfMemory, TheLargestHoldersAreNamed) {
   EXPECT_THAT(FormatOom(report), HasSubstr("0xabc 64.00 KiB"));
 }
 
+TEST_F(OutOfMemory, BlocksThatNobodyNamedAreListedBySize) {
+  Make(16 * kChunk);
+  for (int i = 0; i < 3; ++i) Allocate(2 * kChunk);
+  Allocate(4 * kChunk);
+  const OomReport report = Fail(7 * kChunk);
+  ASSERT_EQ(report.holders.size(), 2u);
+  EXPECT_EQ(report.holders[0].bytes, 6 * kChunk);
+  EXPECT_EQ(report.holders[0].blocks, 3u);
+  EXPECT_THAT(FormatOom(report), HasSubstr("Largest holders: 3 x 32.00 KiB; 64.00 KiB"));
+}
+
 TEST_F(OutOfMemory, ADriverThatTellsNothingIsNoReasonToFail) {
   Make(4 * kChunk);
   Fill(4, kChunk);

@@ -2,6 +2,7 @@
 
 import unittest
 
+from tests.frameworks.installation import install_for_jax
 from tests.xla_plugin import installation
 from tests.xla_plugin.installation import thimble
 
@@ -96,7 +97,7 @@ class Boot(unittest.TestCase):
 
     def test_two_copies_get_one_line_and_the_first_is_used(self):
         other = self.site.folder.parent / "other"
-        installation.install(other)
+        install_for_jax(other)
         ended = self.site.python(USES_GPU, path=(other,))
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(len(ended.said), 1, ended.stderr)

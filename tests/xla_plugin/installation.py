@@ -2,15 +2,14 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
 
+from tests.frameworks import installation
+
 LAUNCHER = "tests/simgpu/run"
-BOOT = ("xla_plugin/boot/thimble_boot.py", "xla_plugin/boot/thimble.pth")
-LIBRARIES = ("xla_plugin/driver_front/libthimble_xla.so", "allocator/libthimble.so")
 
 # What every program below may use: the arena's figures, through the front and thimble.h alone.
 PRELUDE = textwrap.dedent("""
@@ -43,16 +42,6 @@ PRELUDE = textwrap.dedent("""
 """)
 
 
-def install(folder):
-    """Puts what the wheel has into a folder, as into site-packages."""
-    library = folder / "thimble_gpu" / "lib"
-    library.mkdir(parents=True)
-    for file in BOOT:
-        shutil.copy(file, folder)
-    for file in LIBRARIES:
-        (library / pathlib.Path(file).name).symlink_to(pathlib.Path(file).resolve())
-
-
 class Installation:
     """A folder that Python treats as site-packages, in addition to its own."""
 
@@ -60,9 +49,7 @@ class Installation:
         temporary = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
         test.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name) / "site"
-        install(self.folder)
-        (self.folder / "sitecustomize.py").write_text(
-            "import os, site\nsite.addsitedir(os.path.dirname(os.path.abspath(__file__)))\n")
+        installation.install_for_jax(self.folder)
 
     def python(self, program, environment=None, simulator=("--memory", "1GiB"), path=(), first=""):
         """Runs `first` and a program; on the simulated GPU unless `simulator` is None."""

@@ -84,7 +84,7 @@ class Jax(unittest.TestCase):
     def test_out_of_memory_is_explained_and_survived(self):
         ended = self.run_well("""
     import jax, jax.numpy as jnp
-    held = jnp.ones((100 << 18,)).block_until_ready()
+    held = [jnp.ones((50 << 18,)).block_until_ready() for _ in range(2)]
     for _ in range(2):
         try:
             jnp.ones((1000 << 18,)).block_until_ready()
@@ -96,7 +96,7 @@ class Jax(unittest.TestCase):
         self.assertEqual(ended.stdout, "RESOURCE_EXHAUSTED\nRESOURCE_EXHAUSTED\n")
         self.assertIn(len(ended.said), (1, 2), ended.stderr)
         for word in ("GPU 0: out of memory", "1000.00 MiB requested", "100.00 MiB in use",
-                     "limit of 1.00 GiB", "more would do"):
+                     "limit of 1.00 GiB", "more would do", "Largest holders: 2 x 50.00 MiB"):
             self.assertIn(word, ended.said[0])
 
     def test_a_fraction_is_the_limit_for_arena_and_jax(self):

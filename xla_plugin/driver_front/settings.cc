@@ -1,9 +1,7 @@
 #include "xla_plugin/driver_front/settings.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
+#include <cstdint>
 
 #include "allocator/thimble.h"
 
@@ -30,16 +28,6 @@ std::vector<std::pair<std::string, std::string>> Split(const std::string& conf) 
                          colon < entry.size() ? Trimmed(entry.substr(colon + 1)) : "");
   }
   return entries;
-}
-
-// A size that the core has accepted: "1048576", "512KiB", "1.5GiB".
-std::size_t SizeOf(const std::string& text) {
-  char* unit = nullptr;
-  const double number = std::strtod(text.c_str(), &unit);
-  static constexpr char kUnits[] = "KMGTPE";
-  const char* const found = *unit == 0 ? nullptr : std::strchr(kUnits, *unit);
-  const int exponent = found == nullptr ? 0 : static_cast<int>(found - kUnits) + 1;
-  return static_cast<std::size_t>(std::ldexp(number, 10 * exponent));
 }
 
 }  // namespace
@@ -85,7 +73,11 @@ std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
 }
 
 std::size_t Settings::LimitFor(std::size_t device_bytes) const {
-  if (const std::string* const limit = Find("limit")) return SizeOf(*limit);
+  if (const std::string* const limit = Find("limit")) {
+    std::uint64_t bytes = 0;  // the core has accepted it
+    thimble_parse_size(limit->c_str(), &bytes);
+    return bytes;
+  }
   if (fraction_ == 0) return device_bytes;
   return static_cast<std::size_t>(static_cast<double>(device_bytes) * fraction_);
 }
