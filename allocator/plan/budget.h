@@ -1,0 +1,45 @@
+// When a search stops: at its deadline, when it is cancelled, or after so much work. Only *where*
+// it stops depends on the clock; what it does up to there does not. So more seconds continue the
+// same search, and never give a worse plan.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace thimble::plan {
+
+struct SolveOptions {
+  double seconds = 5;                          // the first plan is finished even if it takes longer
+  std::uint64_t seed = 1;                      // same problem, seed and work: same plan
+  const std::atomic<bool>* cancel = nullptr;   // when true: return within milliseconds
+  std::int64_t target = 0;                     // a height that is low enough; 0: as low as possible
+  std::uint64_t max_work = ~std::uint64_t{0};  // for tests: stop here whatever the clock says
+};
+
+class Budget {
+ public:
+  explicit Budget(const SolveOptions& options);
+
+  // Counts `work`, in units of a few nanoseconds; true while there may be more. The clock is read
+  // once per some ten microseconds of work.
+  bool Spend(std::uint64_t work) {
+    spent_ += work;
+    if (spent_ >= next_look_) Look();
+    return !is_over_;
+  }
+
+  bool is_over() const { return is_over_; }
+  bool is_cancelled() const;
+  std::uint64_t spent() const { return spent_; }
+
+ private:
+  void Look();
+
+  const SolveOptions options_;
+  const std::int64_t deadline_ns_;
+  std::uint64_t spent_ = 0;
+  std::uint64_t next_look_ = 0;
+  bool is_over_ = false;
+};
+
+}  // namespace thimble::plan

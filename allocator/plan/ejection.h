@@ -1,0 +1,60 @@
+// Guided ejection: all buffers must lie below a target that is lower than the best packing. Those
+// that do not wait; one by one they are put where they do the least damage, and what lies there has
+// to wait in turn. A buffer that had to eject others becomes dearer to eject, and one that was just
+// placed is left alone for a while: so the search does not go in circles.
+//
+// Costs are integers, and a place is free if and only if its cost is zero.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "allocator/plan/packer.h"
+
+namespace thimble::plan {
+
+class Ejection {
+ public:
+  Ejection(Packer& packer, std::uint64_t seed);
+
+  // Continues for about `work`. A packing that reaches the target becomes `best`, and the next
+  // target is lower.
+  void Run(std::uint64_t work, Budget& budget, Packing& best);
+
+ private:
+  struct Neighbour {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t cost;
+    std::int32_t buffer;
+  };
+
+  void Start(const Packing& best);
+  void SetWeights();
+  std::int32_t TakeWaiting();
+  // What is placed and may not share bytes with `buffer`, into begins_ and ends_.
+  void FindNeighbours(std::int32_t buffer);
+  // The offset for `size` bytes at the least cost.
+  std::int64_t CheapestPlace(std::int64_t size, std::int64_t& cost);
+  // False if fixed buffers leave no place.
+  bool PlaceOne();
+
+  Packer& packer_;
+  Random random_;
+  int attempts_ = 0;
+  std::int64_t step_share_ = 2;  // the target is best - gap / step_share_
+  std::int64_t target_ = 0;
+  std::int64_t start_height_ = kNoHeight;  // of the best packing when the attempt started
+  std::uint64_t attempt_work_ = 0;         // what is left for this attempt
+  std::uint64_t iteration_ = 0;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::int32_t> waiting_;
+  std::vector<std::int64_t> weights_;
+  std::vector<std::int64_t> penalties_;
+  std::vector<std::uint64_t> left_alone_until_;
+  std::vector<Neighbour> begins_;  // by begin
+  std::vector<Neighbour> ends_;    // the same by end
+  std::vector<std::int64_t> places_;
+};
+
+}  // namespace thimble::plan

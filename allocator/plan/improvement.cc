@@ -1,0 +1,59 @@
+#include "allocator/plan/improvement.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace thimble::plan {
+namespace {
+
+// Everything end to end: what there is to give when there was no time for anything.
+void Stack(const Packer& packer, Packing& packing) {
+  packing.offsets = packer.fixed();
+  packing.height = 0;
+  for (std::int32_t i = 0; i < packer.count(); ++i) {
+    if (packing.offsets[i] == kNowhere) continue;
+    packing.height = std::max(packing.height, packing.offsets[i] + packer.sizes()[i]);
+  }
+  for (std::int32_t i = 0; i < packer.count(); ++i) {
+    if (packing.offsets[i] != kNowhere) continue;
+    packing.offsets[i] = packing.height;
+    packing.height += packer.sizes()[i];
+  }
+}
+
+}  // namespace
+
+Improvement::Improvement(Packer& packer, const SolveOptions& options)
+    : packer_(packer),
+      target_(std::max(options.target, packer.lower_bound())),
+      rules_(packer, options.seed),
+      squeaky_(packer, options.seed),
+      ejection_(packer, options.seed) {
+  SolveOptions first;
+  first.seconds = std::numeric_limits<double>::max();
+  first.cancel = options.cancel;
+  Budget budget(first);
+  rules_.Step(budget, best_);
+  if (best_.height == kNoHeight) Stack(packer, best_);
+}
+
+bool Improvement::IsGoodEnough() const { return best_.height <= target_; }
+
+bool Improvement::Step(std::uint64_t work, Budget& budget) {
+  constexpr std::uint64_t kPassesInARow = 24;
+  if (IsGoodEnough() || budget.is_over()) return false;
+  const std::uint64_t start = budget.spent();
+  for (std::uint64_t k = 0; k < kPassesInARow; ++k) {
+    rules_.Step(budget, best_);
+    if (IsGoodEnough() || budget.is_over()) return false;
+  }
+  if (turns_++ % 2 == 0) squeaky_.Start(rules_.best_order(), rules_.best_fit(), best_);
+  for (std::uint64_t k = 0; k < kPassesInARow; ++k) {
+    squeaky_.Step(budget, best_);
+    if (IsGoodEnough() || budget.is_over()) return false;
+  }
+  ejection_.Run(std::max(work, budget.spent() - start), budget, best_);
+  return !IsGoodEnough() && !budget.is_over();
+}
+
+}  // namespace thimble::plan

@@ -1,0 +1,37 @@
+// The searches that need only a Packer, taking turns on one best packing.
+#pragma once
+
+#include <cstdint>
+
+#include "allocator/plan/budget.h"
+#include "allocator/plan/ejection.h"
+#include "allocator/plan/packer.h"
+#include "allocator/plan/rule_search.h"
+#include "allocator/plan/squeaky_wheel.h"
+
+namespace thimble::plan {
+
+class Improvement {
+ public:
+  // Makes the first packing; its deadline does not count for that, but to be cancelled does.
+  Improvement(Packer& packer, const SolveOptions& options);
+
+  // A turn of every search; ejection gets at least `work`. False when there is no use or no budget
+  // for another.
+  bool Step(std::uint64_t work, Budget& budget);
+
+  Packing& best() { return best_; }
+
+ private:
+  bool IsGoodEnough() const;
+
+  Packer& packer_;
+  const std::int64_t target_;
+  RuleSearch rules_;
+  SqueakyWheel squeaky_;
+  Ejection ejection_;
+  std::uint64_t turns_ = 0;
+  Packing best_;
+};
+
+}  // namespace thimble::plan

@@ -1,0 +1,32 @@
+// Packs buffers that are given with their lifetimes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "allocator/plan/occupancy.h"
+#include "allocator/plan/packer.h"
+#include "allocator/plan/problem.h"
+#include "allocator/plan/sections.h"
+
+namespace thimble::plan {
+
+class SectionPacker final : public Packer {
+ public:
+  // `sections` are those of `problem` and must outlive the packer.
+  SectionPacker(const Problem& problem, const Sections& sections);
+
+  bool Pack(const std::vector<std::int32_t>& order, Fit fit, std::int64_t cutoff, Budget& budget,
+            Packing& packing) override;
+  const std::vector<std::int32_t>& Neighbours(std::int32_t buffer) override;
+
+ private:
+  const Sections& sections_;
+  Occupancy occupancy_;
+  // Found when first asked for: a search has few favourites. When all of them would take too much
+  // memory, only the last list is kept.
+  std::vector<std::vector<std::int32_t>> neighbours_;
+  std::int64_t neighbours_kept_ = 0;
+};
+
+}  // namespace thimble::plan
