@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 MIB = 1 << 20
 AMPLE = 16 << 30
@@ -22,12 +23,15 @@ SECONDS = 300  # of one run
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "workloads")
 
 # TensorFlow keeps some of a device for itself, more on larger ones; JAX takes three quarters. Both
-# are turned off, so that a device of N bytes is N bytes to every allocator.
+# are turned off, so that a device of N bytes is N bytes to every allocator. JAX compiles a program
+# once for all its runs: that takes a minute or two, a run takes seconds.
 COMMON = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_DEVICE_MIN_SYS_MEMORY_IN_MB": "0",
     "XLA_CLIENT_MEM_FRACTION": "1.0",
     "JAX_PLATFORMS": "cuda",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 
 # Framework, allocator: what to set, and whether it grows as the program does.
@@ -69,13 +73,15 @@ class Run:
 
 class Bench:
 
-    def __init__(self, simulator):
+    def __init__(self, simulator, compiled):
         self.simulator = simulator
+        self.compiled = compiled  # a folder for what JAX compiles
 
     def run(self, command, settings, memory):
         """A Run, or None if the program did not reach its end."""
         environment = {**os.environ, **COMMON, **settings,
-                       "SIMGPU_CONF": f"memory:{memory},summary:on"}
+                       "SIMGPU_CONF": f"memory:{memory},summary:on",
+                       "JAX_COMPILATION_CACHE_DIR": self.compiled}
         command = [self.simulator, "--allow-illegal", "--", sys.executable,
                    os.path.join(FOLDER, command[0]), *command[1:]]
         try:
@@ -171,7 +177,8 @@ def main():
                         help=f"one of {', '.join(PROGRAMS)}; may be given again")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    bench = Bench(options.simulator)
+    compiled = tempfile.TemporaryDirectory()
+    bench = Bench(options.simulator, compiled.name)
     names = options.only or list(PROGRAMS)
     rows = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

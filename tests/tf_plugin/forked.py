@@ -12,7 +12,9 @@ import traceback
 
 import tensorflow as tf
 
-PLUGIN = os.path.realpath("tf_plugin/libthimble_tf.so")
+# From this file, not from where the program runs: `./dev bench` starts one elsewhere.
+PLUGIN = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
+                                       os.pardir, "tf_plugin", "libthimble_tf.so"))
 # What a user may have set must not decide a test.
 OWN_VARIABLES = ("TF_GPU_ALLOCATOR", "THIMBLE_CONF", "TF_FORCE_GPU_ALLOW_GROWTH")
 
