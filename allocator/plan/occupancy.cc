@@ -6,6 +6,7 @@
 namespace thimble::plan {
 namespace {
 
+constexpr int kHolesCompared = 16;  // a snug hole far up is no good
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 // Calls `inside` for every node of the canonical cover of `span`, and `above` for every node of
@@ -110,18 +111,20 @@ std::int64_t Occupancy::FirstFit(Span span, std::int64_t size) {
 
 std::int64_t Occupancy::BestFit(Span span, std::int64_t size) {
   Look(span);
-  std::int64_t best = 0;
+  std::int64_t best = kNoEnd;
   std::int64_t best_room = kNoEnd;
-  for (std::int64_t offset = NextFit(0, size);; offset = NextFit(offset, size)) {
-    const std::int64_t end = HoleEnd();
-    if (end == kNoEnd) return best_room == kNoEnd ? offset : best;
+  std::int64_t end = 0;
+  for (int hole = 0; hole < kHolesCompared; ++hole) {
+    const std::int64_t offset = NextFit(end, size);
+    end = HoleEnd();
+    if (end == kNoEnd) return std::min(best, offset);
     if (end - offset < best_room) {
       best = offset;
       best_room = end - offset;
-      if (best_room == size) return best;
+      if (best_room == size) break;
     }
-    offset = end;
   }
+  return best;
 }
 
 }  // namespace thimble::plan

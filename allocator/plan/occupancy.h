@@ -30,7 +30,8 @@ class Occupancy {
   // The lowest offset at which `size` bytes are free during all of `span`.
   std::int64_t FirstFit(Span span, std::int64_t size);
 
-  // The lowest offset in the smallest hole that is large enough; above everything if none is.
+  // The lowest offset in the smallest of the lowest holes that are large enough; above everything
+  // if none is.
   std::int64_t BestFit(Span span, std::int64_t size);
 
  private:

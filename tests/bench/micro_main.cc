@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/bench/replay_report.h"
+#include "tests/bench/json.h"
 #include "tests/bench/subject.h"
 
 namespace thimble::bench {

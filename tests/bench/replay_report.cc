@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tests/bench/json.h"
 
 namespace thimble::bench {
 namespace {
@@ -36,21 +37,6 @@ std::optional<double> Ratio(const std::optional<Bytes>& bytes, Bytes of) {
 }  // namespace
 
 std::optional<double> ReplayResult::fit_ratio() const { return Ratio(fit_bytes, max_live_bytes); }
-
-std::string JsonString(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned char>(c));
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
-  return out;
-}
 
 std::string JsonLine(const ReplayResult& result) {
   return absl::StrCat(

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "tests/bench/measure.h"
 
 namespace thimble::bench {
@@ -24,9 +23,6 @@ struct ReplayResult {
 
   std::optional<double> fit_ratio() const;
 };
-
-// A JSON string literal of any text.
-std::string JsonString(absl::string_view text);
 
 // One JSON object on one line.
 std::string JsonLine(const ReplayResult& result);
