@@ -132,7 +132,10 @@ bool Ejection::PlaceOne() {
   FindNeighbours(buffer);
   std::int64_t cost = 0;
   const std::int64_t place = CheapestPlace(size, cost);
-  if (cost >= kImmovable) return false;
+  if (cost >= kImmovable) {
+    waiting_.push_back(buffer);
+    return false;
+  }
   offsets_[buffer] = place;
   left_alone_until_[buffer] = iteration_ + kAlone + random_.Below(2 * kAlone);
   if (cost == 0) return true;
