@@ -40,20 +40,23 @@ Improvement::Improvement(Packer& packer, const SolveOptions& options)
 bool Improvement::IsGoodEnough() const { return best_.height <= target_; }
 
 bool Improvement::Step(std::uint64_t work, Budget& budget) {
-  constexpr std::uint64_t kPassesInARow = 24;
-  if (IsGoodEnough() || budget.is_over()) return false;
-  const std::uint64_t start = budget.spent();
-  for (std::uint64_t k = 0; k < kPassesInARow; ++k) {
+  constexpr int kPasses = 24;
+  const auto is_done = [&] { return IsGoodEnough() || budget.is_over(); };
+  for (int k = 0; k < kPasses; ++k) {
+    if (is_done()) return false;
     rules_.Step(budget, best_);
-    if (IsGoodEnough() || budget.is_over()) return false;
   }
-  if (turns_++ % 2 == 0) squeaky_.Start(rules_.best_order(), rules_.best_fit(), best_);
-  for (std::uint64_t k = 0; k < kPassesInARow; ++k) {
-    squeaky_.Step(budget, best_);
-    if (IsGoodEnough() || budget.is_over()) return false;
+  // One buffer more or less in front changes little among thousands.
+  constexpr std::int32_t kMostSqueaky = 4000;
+  if (packer_.count() <= kMostSqueaky) {
+    if (turns_++ % 2 == 0) squeaky_.Start(rules_.best_order(), rules_.best_fit(), best_);
+    for (int k = 0; k < kPasses; ++k) {
+      if (is_done()) return false;
+      squeaky_.Step(budget, best_);
+    }
   }
-  ejection_.Run(std::max(work, budget.spent() - start), budget, best_);
-  return !IsGoodEnough() && !budget.is_over();
+  ejection_.Run(work, budget, best_);
+  return !is_done();
 }
 
 }  // namespace thimble::plan

@@ -28,25 +28,25 @@ std::int64_t Log2(std::uint64_t x) {
 const std::vector<Rule>& Portfolio() {
   // size, length, load, long_first, noise, fit
   static const auto& rules = *new std::vector<Rule>{
-      {4, 0, 0, 0, 0, Fit::kFirst},   {4, 4, 0, 0, 0, Fit::kFirst},  {0, 4, 0, 0, 0, Fit::kFirst},
-      {4, 2, 0, 0, 0, Fit::kFirst},   {4, 0, 64, 0, 0, Fit::kFirst}, {4, 0, 0, 0, 0, Fit::kBest},
-      {4, 0, 0, 4, 0, Fit::kFirst},   {4, 0, 0, 12, 0, Fit::kFirst}, {4, 0, 0, 24, 0, Fit::kFirst},
-      {0, 4, 256, 0, 0, Fit::kFirst}, {4, 4, 64, 0, 0, Fit::kFirst}, {4, 1, 0, 0, 0, Fit::kFirst},
-      {2, 4, 0, 0, 0, Fit::kFirst},   {4, 4, 0, 0, 0, Fit::kBest},   {0, 4, 0, 0, 0, Fit::kBest},
-      {4, 0, 0, 12, 0, Fit::kBest},   {4, 0, 256, 0, 0, Fit::kBest}, {0, 4, 256, 0, 0, Fit::kBest},
+      {4, 0, 0, 0, 0, Fit::kFirst},   {4, 4, 0, 0, 0, Fit::kFirst},  {4, 2, 0, 0, 0, Fit::kFirst},
+      {4, 0, 64, 0, 0, Fit::kFirst},  {4, 4, 64, 0, 0, Fit::kFirst}, {4, 2, 64, 0, 0, Fit::kFirst},
+      {4, 1, 0, 0, 0, Fit::kFirst},   {4, 1, 4, 0, 0, Fit::kFirst},  {4, 0, 256, 0, 0, Fit::kBest},
+      {0, 4, 0, 0, 0, Fit::kFirst},   {4, 0, 0, 12, 0, Fit::kFirst}, {4, 0, 0, 0, 0, Fit::kBest},
+      {0, 4, 256, 0, 0, Fit::kFirst}, {2, 4, 0, 0, 0, Fit::kFirst},  {4, 0, 0, 24, 0, Fit::kFirst},
+      {4, 4, 0, 0, 0, Fit::kBest},    {0, 4, 0, 0, 0, Fit::kBest},   {4, 0, 0, 12, 0, Fit::kBest},
   };
   return rules;
 }
 
 Rule AnyRule(Random& random) {
-  constexpr int kLoads[] = {0, 0, 1, 4, 16, 64, 256};
-  constexpr int kLongFirst[] = {0, 0, 0, 4, 8, 12, 24};
+  constexpr int kLoads[] = {0, 4, 16, 64, 256};
+  constexpr int kLongFirst[] = {0, 0, 0, 0, 8, 24};
   Rule rule;
   rule.size = static_cast<int>(random.Below(9));
-  rule.length = static_cast<int>(random.Below(9));
+  rule.length = static_cast<int>(random.Below(7));
   rule.load = kLoads[random.Below(std::size(kLoads))];
   rule.long_first = kLongFirst[random.Below(std::size(kLongFirst))];
-  rule.fit = random.OneIn(3) ? Fit::kBest : Fit::kFirst;
+  rule.fit = random.OneIn(4) ? Fit::kBest : Fit::kFirst;
   return rule;
 }
 

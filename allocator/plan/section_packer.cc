@@ -23,9 +23,9 @@ SectionPacker::SectionPacker(const Problem& problem, const Sections& sections)
 
 bool SectionPacker::Pack(const std::vector<std::int32_t>& order, Fit fit, std::int64_t cutoff,
                          Budget& budget, Packing& packing) {
-  constexpr std::uint64_t kWorkPerBuffer = 64;
+  constexpr std::uint64_t kWorkPerBuffer = 256;
   occupancy_.Clear();
-  packing.offsets.assign(sizes_.size(), kNowhere);
+  packing.offsets = fixed_;
   packing.height = 0;
   for (const std::int32_t i : order) {
     const Span span = sections_.spans()[i];

@@ -12,8 +12,7 @@ namespace thimble::plan {
 
 namespace {
 
-// Of the searches, ejection gets at least so much per turn.
-constexpr std::uint64_t kEjectionWork = 20'000'000;
+constexpr std::uint64_t kTurn = 20'000'000;  // work of each search, about
 
 Plan MakePlan(const Packer& packer, Packing& best) {
   return {std::move(best.offsets), best.height, packer.lower_bound()};
@@ -30,7 +29,7 @@ Plan Solve(const Problem& problem, const SolveOptions& options) {
   SectionPacker packer(problem, sections);
   Improvement improvement(packer, options);
   if (problem.buffers.size() > kSmall) {
-    while (improvement.Step(kEjectionWork, budget)) {
+    while (improvement.Step(kTurn, budget)) {
     }
     return MakePlan(packer, improvement.best());
   }
@@ -49,7 +48,7 @@ Plan SolveConflicts(const ConflictProblem& problem, const SolveOptions& options)
   Budget budget(options);
   ConflictPacker packer(problem);
   Improvement improvement(packer, options);
-  while (improvement.Step(kEjectionWork, budget)) {
+  while (improvement.Step(kTurn, budget)) {
   }
   return MakePlan(packer, improvement.best());
 }
