@@ -34,8 +34,9 @@ void Walk(Span span, std::int32_t leaves, Inside inside, Above above) {
 
 Occupancy::Occupancy(std::int32_t sections) {
   while (leaves_ < sections) leaves_ *= 2;
-  touching_.resize(2 * leaves_);
-  covering_.resize(2 * leaves_);
+  const std::size_t nodes = 2 * static_cast<std::size_t>(leaves_);
+  touching_.resize(nodes);
+  covering_.resize(nodes);
 }
 
 void Occupancy::Clear() {

@@ -20,7 +20,7 @@ namespace thimble::plan {
 
 inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 46;       // of one buffer
 inline constexpr std::int64_t kMaxTotalSize = std::int64_t{1} << 60;  // of all together
-inline constexpr std::size_t kMaxBuffers = std::size_t{1} << 24;
+inline constexpr std::size_t kMaxBuffers = std::size_t{1} << 20;
 
 // Live from `lower` on, until `upper` (excluded).
 struct Buffer {
