@@ -7,7 +7,9 @@ namespace thimble::plan {
 namespace {
 
 constexpr std::int64_t kNoFloor = std::numeric_limits<std::int64_t>::max() / 2;
-constexpr std::size_t kFailures = std::size_t{1} << 18;
+// How many failures are remembered: what a search of seconds can use, 6 MiB at most.
+constexpr std::size_t kFailuresPerBuffer = 512;
+constexpr std::size_t kMostFailures = std::size_t{1} << 18;
 constexpr std::int64_t kNoNoise = 1024;
 
 // Lifetimes may be as long as 64 bits can say. Halved until their products with sizes fit.
@@ -41,7 +43,7 @@ ExactSearch::ExactSearch(const Problem& problem, const Sections& sections)
       section_count_(sections.count()),
       neighbours_(spans_.size()),
       low_floors_(section_count_),
-      failures_(kFailures) {
+      failures_(std::min(kMostFailures, kFailuresPerBuffer * spans_.size())) {
   const std::int32_t count = static_cast<std::int32_t>(spans_.size());
   for (std::int32_t a = 0; a < count; ++a) {
     for (std::int32_t b = 0; b < count; ++b) {
@@ -208,7 +210,7 @@ Outcome ExactSearch::Search(Span part, const std::vector<std::int32_t>& candidat
   if (frame.unplaced.empty()) return Outcome::kFound;
   if (nodes_left_ == 0 || !budget_->Spend(32 + 8 * frame.unplaced.size())) return Outcome::kGaveUp;
   --nodes_left_;
-  Failure& failure = failures_[state % kFailures];
+  Failure& failure = failures_[state % failures_.size()];
   if (failure.run == runs_ && failure.state == state && !(after < failure.turn)) {
     return Outcome::kImpossible;  // X4
   }

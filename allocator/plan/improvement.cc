@@ -39,7 +39,7 @@ Improvement::Improvement(Packer& packer, const SolveOptions& options)
 
 bool Improvement::IsGoodEnough() const { return best_.height <= target_; }
 
-bool Improvement::Step(std::uint64_t work, Budget& budget) {
+bool Improvement::Step(std::uint64_t ejection_work, Budget& budget) {
   constexpr int kPasses = 24;
   const auto is_done = [&] { return IsGoodEnough() || budget.is_over(); };
   for (int k = 0; k < kPasses; ++k) {
@@ -55,7 +55,7 @@ bool Improvement::Step(std::uint64_t work, Budget& budget) {
       squeaky_.Step(budget, best_);
     }
   }
-  ejection_.Run(work, budget, best_);
+  ejection_.Run(ejection_work, budget, best_);
   return !is_done();
 }
 

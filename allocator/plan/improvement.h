@@ -16,9 +16,9 @@ class Improvement {
   // Makes the first packing; its deadline does not count for that, but to be cancelled does.
   Improvement(Packer& packer, const SolveOptions& options);
 
-  // A turn of every search; ejection gets at least `work`. False when there is no use or no budget
-  // for another.
-  bool Step(std::uint64_t work, Budget& budget);
+  // A turn of every search; that of ejection takes about `ejection_work`. False when there is no
+  // use or no budget for another.
+  bool Step(std::uint64_t ejection_work, Budget& budget);
 
   Packing& best() { return best_; }
 

@@ -6,7 +6,7 @@
 namespace thimble::plan {
 
 SectionPacker::SectionPacker(const Problem& problem, const Sections& sections)
-    : sections_(sections), occupancy_(sections.count()), neighbours_(problem.buffers.size() + 1) {
+    : sections_(sections), occupancy_(sections.count()), neighbours_(problem.buffers.size()) {
   const std::vector<std::int64_t> loads = sections.PeakLoads();
   lower_bound_ = sections.max_load();
   unit_ = 0;
@@ -42,10 +42,9 @@ bool SectionPacker::Pack(const std::vector<std::int32_t>& order, Fit fit, std::i
 
 const std::vector<std::int32_t>& SectionPacker::Neighbours(std::int32_t buffer) {
   constexpr std::int64_t kMostKept = std::int64_t{1} << 26;  // 256 MiB
+  if (!neighbours_[buffer].empty()) return neighbours_[buffer];
   const bool keep = neighbours_kept_ < kMostKept;
-  std::vector<std::int32_t>& list =
-      neighbours_[buffer].empty() && !keep ? neighbours_.back() : neighbours_[buffer];
-  if (!list.empty() && &list != &neighbours_.back()) return list;
+  std::vector<std::int32_t>& list = keep ? neighbours_[buffer] : unkept_neighbours_;
   list.clear();
   const std::vector<Span>& spans = sections_.spans();
   const Span span = spans[buffer];

@@ -23,9 +23,9 @@ class SectionPacker final : public Packer {
  private:
   const Sections& sections_;
   Occupancy occupancy_;
-  // Found when first asked for: a search has few favourites. When all of them would take too much
-  // memory, only the last list is kept.
+  // Found when first asked for: a search has few favourites. Kept while memory allows.
   std::vector<std::vector<std::int32_t>> neighbours_;
+  std::vector<std::int32_t> unkept_neighbours_;
   std::int64_t neighbours_kept_ = 0;
 };
 

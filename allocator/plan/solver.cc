@@ -12,7 +12,7 @@ namespace thimble::plan {
 
 namespace {
 
-constexpr std::uint64_t kTurn = 20'000'000;  // work of each search, about
+constexpr std::uint64_t kEjectionWork = 20'000'000;  // per turn: some tenths of a second
 
 Plan MakePlan(const Packer& packer, Packing& best) {
   return {std::move(best.offsets), best.height, packer.lower_bound()};
@@ -29,16 +29,18 @@ Plan Solve(const Problem& problem, const SolveOptions& options) {
   SectionPacker packer(problem, sections);
   Improvement improvement(packer, options);
   if (problem.buffers.size() > kSmall) {
-    while (improvement.Step(kTurn, budget)) {
+    while (improvement.Step(kEjectionWork, budget)) {
     }
     return MakePlan(packer, improvement.best());
   }
-  ExactRounds exact(problem, sections, packer.unit(), options.seed);
-  std::uint64_t work = 0;
-  while (improvement.Step(work, budget) && !exact.is_optimal(improvement.best())) {
-    const std::uint64_t start = budget.spent();
-    exact.Round(budget, improvement.best());
-    work = (budget.spent() - start) / kExactShare;
+  if (improvement.Step(0, budget)) {
+    ExactRounds exact(problem, sections, packer.unit(), options.seed);
+    std::uint64_t work = 0;
+    do {
+      const std::uint64_t start = budget.spent();
+      exact.Round(budget, improvement.best());
+      work = budget.spent() - start;
+    } while (!exact.is_optimal(improvement.best()) && improvement.Step(work / kExactShare, budget));
   }
   return MakePlan(packer, improvement.best());
 }
@@ -48,7 +50,7 @@ Plan SolveConflicts(const ConflictProblem& problem, const SolveOptions& options)
   Budget budget(options);
   ConflictPacker packer(problem);
   Improvement improvement(packer, options);
-  while (improvement.Step(kTurn, budget)) {
+  while (improvement.Step(kEjectionWork, budget)) {
   }
   return MakePlan(packer, improvement.best());
 }

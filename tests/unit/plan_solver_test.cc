@@ -36,14 +36,14 @@ TEST(PlanSolver, FiveThousandRandomProblemsGetSoundPlans) {
     const Problem problem = round % 2 == 0 ? RandomProblem(count, 1 + random.Below(80),
                                                            1 + random.Below(1 << 16), random)
                                            : CutProblem(count, 64 + random.Below(1000), random);
-    ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(100000))));
+    ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(40000))));
   }
 }
 
 TEST(PlanSolver, LargeProblemsOfEveryFamilyGetPlansCloseToTheBound) {
   Random random(2);
-  for (const Problem& problem : {TrainingProblem(4000, random), StaggeredProblem(4000, random)}) {
-    const Plan plan = Solve(problem, WithWork(20000000));
+  for (const Problem& problem : {TrainingProblem(2000, random), StaggeredProblem(2000, random)}) {
+    const Plan plan = Solve(problem, WithWork(8000000));
     ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, plan));
     EXPECT_LE(plan.height, plan.lower_bound + plan.lower_bound / 50);
   }
@@ -52,18 +52,18 @@ TEST(PlanSolver, LargeProblemsOfEveryFamilyGetPlansCloseToTheBound) {
 TEST(PlanSolver, SameSeedAndWorkGiveTheSamePlan) {
   Random random(3);
   for (const Problem& problem : {CutProblem(120, 1000, random), TrainingProblem(900, random)}) {
-    const Plan plan = Solve(problem, WithWork(3000000));
-    EXPECT_EQ(Solve(problem, WithWork(3000000)).offsets, plan.offsets);
+    const Plan plan = Solve(problem, WithWork(1000000));
+    EXPECT_EQ(Solve(problem, WithWork(1000000)).offsets, plan.offsets);
   }
 }
 
 TEST(PlanSolver, MoreWorkNeverGivesAWorsePlan) {
   Random random(4);
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 4; ++round) {
     const Problem problem =
         round % 2 == 0 ? CutProblem(150, 1000, random) : StaggeredProblem(800, random);
     std::int64_t height = std::numeric_limits<std::int64_t>::max();
-    for (std::uint64_t work = 1000; work <= 8000000; work = work * 3 / 2) {
+    for (std::uint64_t work = 1000; work <= 2000000; work = work * 2) {
       const Plan plan = Solve(problem, WithWork(work, round));
       EXPECT_LE(plan.height, height) << work;
       height = plan.height;
@@ -146,7 +146,7 @@ TEST(PlanSolver, NumbersMayBeAsLargeAsProblemsMayHave) {
                                            : Buffer{-random.Below(100), kMost, kMaxSize - i});
   }
   ASSERT_TRUE(CheckProblem(problem).ok());
-  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(3000000))));
+  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(1000000))));
 }
 
 TEST(PlanSolver, ProblemsThatAreWrongAreNamed) {
