@@ -1,7 +1,8 @@
 #include "allocator/plan/conflict_packer.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "allocator/plan/clique_bound.h"
 
 namespace thimble::plan {
 
@@ -11,7 +12,7 @@ ConflictPacker::ConflictPacker(const ConflictProblem& problem) : problem_(proble
   sizes_ = problem.sizes;
   fixed_ = problem.fixed;
   fixed_.resize(sizes_.size(), kNowhere);
-  lower_bound_ = problem.lower_bound;
+  lower_bound_ = std::max(problem.lower_bound, CliqueBound(problem));
   unit_ = problem.alignment;
   for (std::int32_t i = 0; i < count(); ++i) {
     std::int64_t load = sizes_[i];

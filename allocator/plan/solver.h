@@ -21,8 +21,8 @@ namespace thimble::plan {
 Plan Solve(const Problem& problem, const SolveOptions& options);
 
 // The same, without exact search, for a problem that has passed CheckConflictProblem(). What is
-// fixed stays. Offsets are multiples of the alignment; Plan::lower_bound is the problem's, or that
-// of the fixed and of the largest buffers if it is higher.
+// fixed stays. Offsets are multiples of the alignment; Plan::lower_bound is the problem's, or what
+// cliques need beside the fixed buffers (clique_bound.h) if that is higher.
 Plan SolveConflicts(const ConflictProblem& problem, const SolveOptions& options);
 
 }  // namespace thimble::plan
