@@ -151,6 +151,16 @@ thimble_stats ToC(const ArenaStats& stats) {
   out.stitches = stats.stitches;
   out.stitch_hits = stats.stitch_hits;
   out.out_of_memory = stats.out_of_memory;
+  out.plans = stats.plan.plans;
+  out.plans_retired = stats.plan.retired;
+  out.plan_seats = stats.plan.seats;
+  out.plan_requests = stats.plan.requests;
+  out.plan_hits = stats.plan.hits;
+  out.plan_repairs = stats.plan.repairs;
+  out.plan_misses = stats.plan.misses;
+  out.plan_homeless = stats.plan.homeless;
+  out.plan_height = stats.plan.height;
+  out.plan_lower_bound = stats.plan.lower_bound;
   return out;
 }
 
@@ -251,11 +261,17 @@ const char* thimble_options(const thimble_arena* arena) {
 
 thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
                                 uint64_t stream, uint64_t key, void** block) {
+  return thimble_allocate_in_step(arena, bytes, alignment, stream, key, 0, block);
+}
+
+thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
+                                        uint64_t stream, uint64_t key, uint64_t step,
+                                        void** block) {
   if (arena == nullptr) return NullArgument("arena");
   if (block == nullptr) return NullArgument("block");
   *block = nullptr;
   return Guard([&]() -> absl::Status {
-    const auto address = arena->arena->Allocate(bytes, alignment, StreamId{stream}, key);
+    const auto address = arena->arena->Allocate(bytes, alignment, StreamId{stream}, key, step);
     if (!address.ok()) return address.status();
     *block = reinterpret_cast<void*>(*address);
     return absl::OkStatus();

@@ -63,6 +63,12 @@ const char* thimble_options(const thimble_arena* arena);
 thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
                                 uint64_t stream, uint64_t key, void** block);
 
+/* The same for a caller who knows its steps: requests of one step of training have the same `step`,
+ * of another one another (0: not known). A plan recognises a request by its key, its size and how
+ * often that came before in its step. */
+thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
+                                        uint64_t stream, uint64_t key, uint64_t step, void** block);
+
 /* Returns a block. Work already submitted to `stream` may still use it; other streams get its
  * memory only when `stream` has passed this point. */
 thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream);
@@ -104,6 +110,17 @@ typedef struct thimble_stats {
   uint64_t stitches;        /* number of blocks that were stitched */
   uint64_t stitch_hits;     /* of these, how many needed no driver call */
   uint64_t out_of_memory;   /* number of requests that failed */
+  /* Plans: allocator/docs/003-plans.md. Requests are those too large for slabs. */
+  uint64_t plans;            /* number of plans that came into use */
+  uint64_t plans_retired;    /* of these, how many were dropped because they failed */
+  uint64_t plan_seats;       /* requests that recur and are known */
+  uint64_t plan_requests;    /* number of requests while a plan was in use */
+  uint64_t plan_hits;        /* of these, how many got the place planned for them */
+  uint64_t plan_repairs;     /* of the hits, how many at a new place, theirs from then on */
+  uint64_t plan_misses;      /* found their place occupied */
+  uint64_t plan_homeless;    /* had no place */
+  uint64_t plan_height;      /* bytes the plan in use needs; 0 if there is none */
+  uint64_t plan_lower_bound; /* bytes any plan for these requests needs */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);

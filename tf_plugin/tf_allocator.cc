@@ -24,9 +24,10 @@ void RaiseTo(std::int64_t value, std::atomic<std::int64_t>* most) {
   }
 }
 
-absl::string_view CurrentOp() {
-  return tsl::profiler::ScopedMemoryDebugAnnotation::CurrentAnnotation().pending_op_name;
+const tsl::profiler::MemoryDebugAnnotation& Current() {
+  return tsl::profiler::ScopedMemoryDebugAnnotation::CurrentAnnotation();
 }
+absl::string_view CurrentOp() { return Current().pending_op_name; }
 
 }  // namespace
 
@@ -40,13 +41,15 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
                                const tsl::AllocationAttributes& attributes) {
   if (bytes == 0) return nullptr;
-  const std::uint64_t key = bytes > kLargestWithoutKey ? names_.Remember(CurrentOp()) : 0;
+  const bool has_key = bytes > kLargestWithoutKey;
+  const std::uint64_t key = has_key ? names_.Remember(CurrentOp()) : 0;
+  const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
   const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
   const std::uint64_t stream = idle_only ? kIdleStream : stream_.load(std::memory_order_relaxed);
   thimble_status status = THIMBLE_OK;
   const auto try_allocate = [&] {
     void* block = nullptr;
-    status = thimble_allocate(arena_, bytes, alignment, stream, key, &block);
+    status = thimble_allocate_in_step(arena_, bytes, alignment, stream, key, step, &block);
     return block;
   };
   void* block = try_allocate();

@@ -10,9 +10,14 @@
 #include "allocator/arena/explain.h"
 #include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/plan/solver.h"
+#include "allocator/plan/validator.h"
 
 namespace thimble {
 namespace {
+
+// A thread of its own, and most plans are as low as can be long before.
+constexpr double kPlanSeconds = 1;
 
 absl::Status BadAlignment(Bytes alignment) {
   return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,
@@ -30,6 +35,7 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
                                          const DriverProperties& device) {
   SpaceOptions fitted;
   fitted.stitch = options.stitch;
+  fitted.plan = options.plan;
   fitted.chunk_bytes = std::max(options.chunk_bytes, device.granularity);
   if (!IsPowerOfTwo(fitted.chunk_bytes)) {
     return absl::InvalidArgumentError(
@@ -70,7 +76,7 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId stream,
-                                        std::uint64_t key) {
+                                        std::uint64_t key, std::uint64_t step) {
   // bytes - 1 wraps for zero, which is not small then. Alignments that are wrong are told below.
   if (bytes - 1 < kMagazineLargest && alignment <= kUnit && (alignment & (alignment - 1)) == 0 &&
       UseMagazines()) {
@@ -81,11 +87,11 @@ absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId s
       return address;
     }
   }
-  return AllocateSlow(bytes, alignment, stream, key);
+  return AllocateSlow(bytes, alignment, stream, key, step);
 }
 
 absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                            std::uint64_t key) {
+                                            std::uint64_t key, std::uint64_t step) {
   if (bytes == 0) return Address{0};
   if (alignment > HomeSpace::kAlignment || (alignment != 0 && !IsPowerOfTwo(alignment))) {
     return BadAlignment(alignment);
@@ -97,6 +103,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
       options_.magazines && bytes <= kMagazineLargest && request.alignment == kUnit;
   // A cached block has many owners in turn: none of them would be true for long.
   request.key = may_be_cached ? 0 : key;
+  request.step = step;
 
   MutexLock lock(&mutex_);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
@@ -108,6 +115,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
     if (!address.ok()) return address;
   }
+  if (space_->WantsPlan() && !worker_.Wake()) space_->AdoptPlan({}, std::nullopt);
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
@@ -116,6 +124,26 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   if (log_.enabled()) ReportChangedMemory();
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
+}
+
+void Arena::Plan(const std::atomic<bool>& cancel) {
+  Planner::Draft draft;
+  {
+    MutexLock lock(&mutex_);
+    if (!space_->WantsPlan()) return;
+    draft = space_->DraftPlan();
+  }
+  const plan::ConflictProblem problem = draft.ToProblem();
+  std::optional<plan::Plan> plan;
+  if (plan::CheckConflictProblem(problem).ok()) {
+    plan::SolveOptions options;
+    options.seconds = kPlanSeconds;
+    options.cancel = &cancel;
+    plan = plan::SolveConflicts(problem, options);
+    if (!plan::ValidatePlan(problem, *plan).ok()) plan.reset();
+  }
+  MutexLock lock(&mutex_);
+  space_->AdoptPlan(draft, plan);
 }
 
 void Arena::ReportChangedMemory() {
@@ -316,6 +344,7 @@ ArenaStats Arena::StatsLocked() {
   stats.stitches = space_->stitches();
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
+  stats.plan = space_->plan_stats();
   return stats;
 }
 

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "allocator/arena/magazine.h"
 #include "allocator/arena/options.h"
+#include "allocator/arena/plan_worker.h"
 #include "allocator/arena/small_marks.h"
 #include "allocator/arena/space.h"
 #include "allocator/base/bytes.h"
@@ -52,8 +53,9 @@ class Arena {
 
   // A block of at least `bytes` at a multiple of `alignment` (a power of two up to 2 MiB; 0 means
   // the least, kUnit). Zero bytes give address 0. kResourceExhausted carries FormatOom().
-  absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream,
-                                   std::uint64_t key);
+  // Requests of one step of training carry the same `step`; 0 if it is not known.
+  absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream, std::uint64_t key,
+                                   std::uint64_t step = 0);
 
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
@@ -76,6 +78,9 @@ class Arena {
   // than that are in use.
   absl::Status SetLimit(Bytes limit);
 
+  // Returns when no plan is being made.
+  void WaitForPlans() { worker_.WaitUntilIdle(); }
+
   void MarkStep();
   EventLog& log() { return log_; }
   // Like log().Start(), and the log begins with what is reserved now.
@@ -88,7 +93,7 @@ class Arena {
         std::unique_ptr<SmallMarks> marks);
 
   absl::StatusOr<Address> AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                       std::uint64_t key);
+                                       std::uint64_t key, std::uint64_t step);
   absl::Status FreeSlow(Address address, StreamId stream);
 
   absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,6 +105,9 @@ class Arena {
   absl::Status TrimLocked(Bytes keep, Bytes* released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // On the worker's thread.
+  void Plan(const std::atomic<bool>& cancel);
 
   // What is known without the mutex about the small block at `address`; nothing for any other.
   SmallMarks::Mark MarkAt(Address address) const {
@@ -135,6 +143,7 @@ class Arena {
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
+  PlanWorker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};  // the first to go
 };
 
 }  // namespace thimble

@@ -50,7 +50,7 @@ std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 11> kKeys = {{
+constexpr std::array<OptionKey, 12> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -93,6 +93,13 @@ constexpr std::array<OptionKey, 11> kKeys = {{
        return ParseSwitch(value, &options->arena.stitch);
      },
      [](const Options& options) { return FormatSwitch(options.arena.stitch); }},
+    {"plan",
+     [](absl::string_view value, Options* options) {
+       if (value != "auto" && value != "off") return BadValue(value, "'auto' or 'off'");
+       options->arena.plan = value == "auto";
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return std::string(options.arena.plan ? "auto" : "off"); }},
     {"retry_ms",
      [](absl::string_view value, Options* options) {
        int milliseconds = 0;

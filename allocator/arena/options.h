@@ -18,6 +18,7 @@ struct ArenaOptions {
   bool preallocate = false;            // take all of it at once instead of growing
   Bytes chunk_bytes = 2 * kMiB;        // the unit of stitching; raised to the driver's granularity
   bool stitch = true;                  // build blocks from pieces that are not contiguous
+  bool plan = false;                   // learn what training repeats and where it fits best
   bool magazines = true;               // let threads keep small blocks
   std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees
 };

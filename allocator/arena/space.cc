@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "allocator/arena/growth.h"
@@ -39,7 +40,8 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
       aliases_(std::move(aliases)),
       frontier_(&home_->driver()),
       heap_(options.chunk_bytes),
-      stitcher_(&heap_, home_.get(), aliases_.get(), &frontier_) {}
+      stitcher_(&heap_, home_.get(), aliases_.get(), &frontier_),
+      planner_(options.plan ? std::make_unique<Planner>() : nullptr) {}
 
 // --- Allocate ----------------------------------------------------------------------------------
 
@@ -51,6 +53,24 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
   if (IsSmall(PaddedBytes(request))) {
     if (const auto address = SmallFit(request, tag)) return *address;
   }
+  if (planner_ == nullptr) return AllocateLarge(request, tag);
+
+  const SeatId seat = planner_->Enter(request.key, request.step, request.bytes);
+  absl::StatusOr<Address> address;
+  if (const auto planned = PlannedFit(seat, request, tag)) {
+    address = *planned;
+  } else {
+    address = AllocateLarge(request, tag);
+  }
+  if (address.ok()) {
+    heap_.block(pointers_.Find(*address)).seat = seat;
+  } else {
+    planner_->Undo(seat);
+  }
+  return address;
+}
+
+absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   return StitchOrGrow(request, tag);
 }
@@ -78,6 +98,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   Block& block = heap_.block(placed.block);
   block.key = request.key;
   block.padding = static_cast<std::uint32_t>(address - placed.address);
+  block.seat = kNoSeat;
   pointers_.Put(address, placed.block);
   peak_used_ = std::max(peak_used_, heap_.used_bytes());
   return address;
@@ -86,6 +107,28 @@ inline Address Space::Hand(Placed placed, const Request& request) {
 inline Address Space::HandStitched(Placed placed, const Request& request) {
   ++stitches_;
   return Hand(placed, request);
+}
+
+std::optional<Address> Space::TakeAt(Bytes offset, const Request& request, StreamTag tag) {
+  if (offset % request.alignment != 0) return std::nullopt;
+  const BlockId block = heap_.TakeAt({offset, offset + request.bytes}, tag);
+  if (block == kNoBlock) return std::nullopt;
+  return Hand({block, home_->base() + offset}, request);
+}
+
+std::optional<Address> Space::PlannedFit(SeatId seat, const Request& request, StreamTag tag) {
+  const std::optional<Bytes> place = planner_->PlaceOf(seat);
+  if (!place.has_value()) return std::nullopt;
+  std::optional<Address> address = TakeAt(*place, request, tag);
+  if (address.has_value()) {
+    planner_->CountHit();
+    return address;
+  }
+  planner_->Repair(seat, [&](Bytes offset) {
+    address = TakeAt(offset, request, tag);
+    return address.has_value();
+  });
+  return address;
 }
 
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
@@ -149,6 +192,7 @@ absl::Status Space::Free(Address address, StreamId stream) {
   const BlockId id = pointers_.Take(address);
   if (id == kNoBlock) return NotABlock(address);
   const Epoch epoch = frontier_.NoteFree(tag);
+  if (planner_ != nullptr && heap_.block(id).seat != kNoSeat) planner_->Leave(heap_.block(id).seat);
   if (heap_.block(id).alias == kNoAlias) {
     heap_.Release(id, tag, epoch);
   } else {
@@ -377,6 +421,7 @@ void Space::CheckInvariants() const {
     in_map += BytesOf(block);
   });
   THIMBLE_CHECK(in_map == heap_.used_bytes(), "P1: a block in use is not in the map");
+  if (planner_ != nullptr) CheckSeats();
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
     const Block& block = heap_.block(id);
     const bool backed = block.state != BlockState::kVacant;
@@ -385,6 +430,18 @@ void Space::CheckInvariants() const {
                     "P3: heap and home space disagree about what is backed");
     }
   }
+}
+
+void Space::CheckSeats() const {
+  planner_->CheckInvariants();
+  absl::flat_hash_set<SeatId> seats;
+  pointers_.ForEach([&](Address, BlockId id) {
+    const SeatId seat = heap_.block(id).seat;
+    if (seat == kNoSeat) return;
+    THIMBLE_CHECK(planner_->IsTaken(seat) && seats.insert(seat).second,
+                  "P5: two blocks have one seat, or one that nobody took");
+  });
+  THIMBLE_CHECK(seats.size() == planner_->taken_seats(), "P5: a taken seat has no block");
 }
 
 }  // namespace thimble

@@ -10,6 +10,8 @@
 //   P2  At most limit() bytes are backed by chunks.
 //   P3  What the heap calls free or used is backed by a chunk; what it calls vacant is not.
 //   P4  A call that fails leaves blocks, contents and reserved() as they were.
+//   P5  With plans, every large block in use has a seat of its own, and every taken seat a block,
+//       but where the table of seats was full.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -24,6 +26,7 @@
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/driver/driver.h"
+#include "allocator/plan/planner.h"
 #include "allocator/stitch/frontier.h"
 #include "allocator/stitch/heap.h"
 #include "allocator/stitch/pointer_map.h"
@@ -37,13 +40,15 @@ struct SpaceOptions {
   Bytes limit = 0;        // a positive multiple of chunk_bytes; it may be lowered later
   Bytes chunk_bytes = 0;  // a power of two, at least the driver's granularity
   bool stitch = true;
+  bool plan = true;
 };
 
 struct Request {
   Bytes bytes = 0;          // a positive multiple of kUnit
   Bytes alignment = kUnit;  // a power of two from kUnit to HomeSpace::kAlignment
   StreamId stream{};
-  std::uint64_t key = 0;
+  std::uint64_t key = 0;   // who asks
+  std::uint64_t step = 0;  // in which step; 0 if that is not known
 };
 
 class Space {
@@ -66,6 +71,15 @@ class Space {
 
   // Waits for what was freed on `stream` and forgets it.
   absl::Status ForgetStream(StreamId stream);
+
+  // --- Plans (space_plan.cc) ---------------------------------------------------------------------
+
+  // Whether it is time to call DraftPlan().
+  bool WantsPlan() const { return planner_ != nullptr && planner_->WantsPlan(); }
+  Planner::Draft DraftPlan();
+  // An answer to the draft, which is used from the end of this step on; nothing if there is none.
+  void AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan);
+  PlanStats plan_stats() const { return planner_ == nullptr ? PlanStats() : planner_->stats(); }
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 
@@ -116,6 +130,9 @@ class Space {
         std::unique_ptr<AliasSpace> aliases);
 
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
+  std::optional<Address> PlannedFit(SeatId seat, const Request& request, StreamTag tag);
+  std::optional<Address> TakeAt(Bytes offset, const Request& request, StreamTag tag);
+  absl::StatusOr<Address> AllocateLarge(const Request& request, StreamTag tag);
   absl::Status Retire(StreamTag tag);
   std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
   std::optional<Address> SmallFit(const Request& request, StreamTag tag);
@@ -131,6 +148,7 @@ class Space {
   absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);
   void UndoGrowth(const Growth& growth);
   absl::Status NotABlock(Address address) const;
+  void CheckSeats() const;
 
   const SpaceOptions options_;
   const Bytes small_limit_;
@@ -141,6 +159,7 @@ class Space {
   Heap heap_;
   Stitcher stitcher_;
   PointerMap pointers_;
+  const std::unique_ptr<Planner> planner_;  // null if plans are off
   Bytes peak_used_ = 0;
   Bytes peak_reserved_ = 0;
   std::uint64_t stitches_ = 0;

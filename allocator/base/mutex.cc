@@ -43,14 +43,24 @@ void Mutex::LockSlow() {
   }
 }
 
+namespace {
+
+// What std::condition_variable_any asks of a lock.
+struct Lockable {
+  Mutex* mutex;
+  void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Lock(); }
+  void unlock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Unlock(); }
+};
+
+}  // namespace
+
+void Mutex::Wait(std::condition_variable_any& condition) {
+  Lockable lockable = {this};
+  condition.wait(lockable);
+}
+
 void Mutex::WaitUntil(std::condition_variable_any& condition,
                       std::chrono::steady_clock::time_point deadline) {
-  // What std::condition_variable_any asks of a lock.
-  struct Lockable {
-    Mutex* mutex;
-    void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Lock(); }
-    void unlock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Unlock(); }
-  };
   Lockable lockable = {this};
   condition.wait_until(lockable, deadline);
 }

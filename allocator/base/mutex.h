@@ -20,11 +20,12 @@ namespace thimble {
 enum class LockRank : std::uint8_t {
   kRegistry = 1,  // which arenas exist (process)
   kArena = 2,     // one per device: the slow path
-  kRack = 3,      // one per arena: which magazines it has
-  kMagazine = 4,  // one per thread and arena: cached small blocks
-  kDriver = 5,    // one per driver: its own tables
-  kOpenLogs = 6,  // which logs are being written (process)
-  kEventLog = 7,  // one per log: the buffer on its way to the file
+  kWorker = 3,    // one per arena: whether its thread has work
+  kRack = 4,      // one per arena: which magazines it has
+  kMagazine = 5,  // one per thread and arena: cached small blocks
+  kDriver = 6,    // one per driver: its own tables
+  kOpenLogs = 7,  // which logs are being written (process)
+  kEventLog = 8,  // one per log: the buffer on its way to the file
 };
 
 // Debug bookkeeping of the calling thread. No-ops unless THIMBLE_DEBUG.
@@ -50,6 +51,8 @@ class ABSL_LOCKABLE Mutex {
 #endif
   }
 
+  // Waits on `condition` until notified; the lock is held again on return.
+  void Wait(std::condition_variable_any& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
   // Waits on `condition` until notified or until `deadline`; the lock is held again on return.
   void WaitUntil(std::condition_variable_any& condition,
                  std::chrono::steady_clock::time_point deadline)

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "allocator/base/bytes.h"
+#include "allocator/plan/plan_stats.h"
 
 namespace thimble {
 
@@ -28,6 +29,7 @@ struct ArenaStats {
   std::uint64_t stitches = 0;
   std::uint64_t stitch_hits = 0;
   std::uint64_t out_of_memory = 0;
+  PlanStats plan;
 
   bool AddsUp() const { return reserved == in_use + magazines + free_small + free_large + spare; }
 };

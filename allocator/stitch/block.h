@@ -38,7 +38,10 @@ struct alignas(64) Block {
   BlockId bin_next = kNoBlock;
   BlockId chain = kNoBlock;   // used and stitched: the next extent of the same block
   AliasId alias = kNoAlias;   // used and stitched, first extent: the window it is seen through
-  Epoch epoch = 0;            // free and tagged: when it was freed
+  union {
+    Epoch epoch = 0;     // free and tagged: when it was freed
+    std::uint32_t seat;  // used, first extent: what a plan knows it by
+  };
   std::uint32_t padding = 0;  // used: bytes before the address the caller sees
   std::uint16_t bin = 0;
   BlockState state = BlockState::kUnused;

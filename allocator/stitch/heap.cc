@@ -175,6 +175,21 @@ BlockId Heap::Take(BlockId id, Extent part) {
   return id;
 }
 
+BlockId Heap::TakeAt(Extent part, StreamTag tag) {
+  if (part.end > end()) return kNoBlock;
+  BlockId id = At(part.begin);
+  for (BlockId covered = id;; covered = blocks_[covered].next) {
+    if (!UsableBy(covered, tag)) return kNoBlock;
+    if (EndOf(covered) >= part.end) break;
+  }
+  if (EndOf(id) < part.end) {
+    RemoveFree(id);
+    id = MergeFree(id, /*join=*/tag);
+    InsertFree(id);
+  }
+  return Take(id, part);
+}
+
 // `id` is in use or new. Returns the free block it became part of.
 inline BlockId Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, StreamTag join) {
   KnowTag(tag);

@@ -51,6 +51,9 @@ class Heap {
   BlockId FindFit(Pool pool, StreamTag tag, Bytes bytes) const;
   // Cuts `part` out of free block `id`; what is left stays free. Returns the block now in use.
   BlockId Take(BlockId id, Extent part);
+  // The same for a part that need not lie in one free block; kNoBlock unless `tag` may use all of
+  // it now.
+  BlockId TakeAt(Extent part, StreamTag tag);
   // A block in use is free again, on stream `tag` at once, elsewhere when `epoch` has passed there.
   void Release(BlockId id, StreamTag tag, Epoch epoch);
   // What was freed on `tag` up to `passed` is free on every stream.

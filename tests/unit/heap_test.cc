@@ -56,6 +56,41 @@ TEST_F(HeapTest, TakingSplitsExactlyOnBothSides) {
   EXPECT_EQ(heap_.free_bytes(Pool::kLarge), kSlab - 2 * kUnit);
 }
 
+TEST_F(HeapTest, APlaceIsTakenOnlyIfAllOfItIsFree) {
+  heap_.Append(kSlab, kCleanTag);
+  heap_.Take(heap_.first(), {4 * kUnit, 6 * kUnit});
+  EXPECT_EQ(heap_.TakeAt({3 * kUnit, 5 * kUnit}, kOne), kNoBlock);
+  EXPECT_EQ(heap_.TakeAt({5 * kUnit, 7 * kUnit}, kOne), kNoBlock);
+  EXPECT_EQ(heap_.TakeAt({2 * kUnit, 8 * kUnit}, kOne), kNoBlock);
+  EXPECT_EQ(heap_.TakeAt({kSlab - kUnit, kSlab + kUnit}, kOne), kNoBlock) << "beyond the end";
+  EXPECT_EQ(Blocks(), 3) << "nothing changed";
+  const BlockId taken = heap_.TakeAt({6 * kUnit, 8 * kUnit}, kOne);
+  ASSERT_NE(taken, kNoBlock);
+  EXPECT_EQ(heap_.block(taken).offset, 6 * kUnit);
+  EXPECT_EQ(heap_.used_bytes(), 4 * kUnit);
+}
+
+TEST_F(HeapTest, APlaceMaySpanWhatIsCleanAndWhatTheStreamFreed) {
+  heap_.Append(kSlab, kCleanTag);
+  const BlockId a = Take(2 * kUnit);
+  const BlockId b = Take(2 * kUnit);
+  const BlockId c = Take(2 * kUnit);
+  heap_.Release(a, kOne, 1);
+  heap_.Release(c, kOne, 2);
+  heap_.Clean(kOne, 1);
+  heap_.Release(b, kTwo, 1);
+  EXPECT_EQ(heap_.TakeAt({0, 3 * kUnit}, kOne), kNoBlock) << "another stream's";
+  heap_.Clean(kTwo, 1);
+  EXPECT_GE(Blocks(), 2) << "clean memory beside the stream's own";
+  const BlockId taken = heap_.TakeAt({kUnit, 5 * kUnit}, kOne);
+  ASSERT_NE(taken, kNoBlock);
+  EXPECT_EQ(heap_.block(taken).bytes, 4 * kUnit);
+  heap_.CheckInvariants();
+  EXPECT_FALSE(Fits(kUnit, kTwo)) << "what was joined waits for its stream";
+  heap_.Clean(kOne, 2);
+  EXPECT_TRUE(Fits(kUnit, kTwo));
+}
+
 TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
   heap_.Append(kSlab, kCleanTag);
   const BlockId a = Take(kUnit);

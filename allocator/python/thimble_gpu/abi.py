@@ -13,7 +13,9 @@ ABI_VERSION = 1
 # Of thimble_stats and thimble_log_info, in their order; //tests/wheel compares with the header.
 STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
          "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
-         "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory")
+         "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
+         "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
+         "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound")
 
 
 class Stats(ctypes.Structure):

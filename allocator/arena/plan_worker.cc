@@ -1,0 +1,55 @@
+#include "allocator/arena/plan_worker.h"
+
+#include <system_error>
+
+namespace thimble {
+
+PlanWorker::~PlanWorker() {
+  std::thread thread;
+  {
+    MutexLock lock(&mutex_);
+    cancel_.store(true);
+    thread = std::move(thread_);
+  }
+  changed_.notify_all();
+  if (thread.joinable()) thread.join();
+}
+
+bool PlanWorker::Wake() {
+  MutexLock lock(&mutex_);
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }
+  is_wanted_ = true;
+  changed_.notify_all();
+  return true;
+}
+
+void PlanWorker::WaitUntilIdle() {
+  MutexLock lock(&mutex_);
+  while (is_wanted_ || is_busy_) mutex_.Wait(changed_);
+}
+
+void PlanWorker::Run() {
+  mutex_.Lock();
+  while (!cancel_.load()) {
+    if (!is_wanted_) {
+      mutex_.Wait(changed_);
+      continue;
+    }
+    is_wanted_ = false;
+    is_busy_ = true;
+    mutex_.Unlock();
+    work_(cancel_);
+    mutex_.Lock();
+    is_busy_ = false;
+    changed_.notify_all();
+  }
+  mutex_.Unlock();
+}
+
+}  // namespace thimble

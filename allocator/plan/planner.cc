@@ -1,0 +1,204 @@
+#include "allocator/plan/planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "allocator/base/check.h"
+
+namespace thimble {
+namespace {
+
+// A season is calm if one request in so many brought a new seat at most, and as large a part of all
+// conflicts is new.
+constexpr std::uint64_t kCalm = 50;
+// A better plan is wanted if more than one request in so many did not get its place ...
+constexpr std::uint64_t kPoor = 1000;
+// ... and none is better than this one if it was more than one in so many.
+constexpr std::uint64_t kUseless = 2;
+constexpr std::uint32_t kLongestPause = 64;
+// Seasons after which a seat that nobody took is forgotten.
+constexpr std::uint32_t kMemory = 64;
+
+}  // namespace
+
+// --- On the way of a request -------------------------------------------------------------------
+
+SeatId Planner::Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
+  if (season_requests_ == season_length_) CloseSeason();
+  ++season_requests_;
+  const SeatId id = seats_.Take(key, step, bytes, season_);
+  if (id == places_.size()) places_.push_back(kNoPlace);
+  return id;
+}
+
+void Planner::Leave(SeatId id) {
+  seats_.Vacate(id, season_);
+  season_low_ = std::min(season_low_, seats_.taken_bytes());
+  if (waiting_.has_value() && seats_.taken_bytes() <= last_low_) Activate();
+}
+
+void Planner::Undo(SeatId id) {
+  if (id != kNoSeat) seats_.Undo(id);
+}
+
+std::optional<Bytes> Planner::PlaceOf(SeatId id) {
+  if (!serving_) return std::nullopt;
+  ++stats_.requests;
+  if (id != kNoSeat && places_[id] != kNoPlace) return places_[id];
+  ++stats_.homeless;
+  return std::nullopt;
+}
+
+// The lowest byte of every gap that is large enough.
+std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
+  const Bytes bytes = seats_.seat(id).bytes;
+  std::vector<Extent> taken;
+  for (SeatId other = 0; other < places_.size(); ++other) {
+    if (places_[other] == kNoPlace || other == id || !seats_.conflicts().Has(id, other)) continue;
+    taken.push_back({places_[other], places_[other] + seats_.seat(other).bytes});
+  }
+  std::sort(taken.begin(), taken.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  taken.push_back({ceiling_, ceiling_});
+  std::vector<Bytes> found;
+  Bytes begin = 0;
+  for (const Extent& extent : taken) {
+    if (extent.begin >= begin + bytes) found.push_back(begin);
+    begin = std::max(begin, extent.end);
+  }
+  return found;
+}
+
+// --- Seasons -----------------------------------------------------------------------------------
+
+void Planner::CloseSeason() {
+  const std::uint64_t new_seats = seats_.new_seats() - mark_.new_seats;
+  const std::uint64_t new_conflicts = seats_.new_conflicts() - mark_.new_conflicts;
+  const bool is_calm =
+      new_seats * kCalm <= season_length_ && new_conflicts * kCalm <= seats_.new_conflicts();
+  calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
+  const std::uint64_t planned = stats_.requests - mark_.requests;
+  const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
+  if (serving_ && failed * kUseless > planned) Retire();
+  const bool is_good = serving_ && failed * kPoor <= planned;
+  if (pause_ > 0) --pause_;
+  wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
+                calm_seasons_ >= kCalmSeasons;
+  // A moment as empty as the one it waits for may never come.
+  if (waiting_.has_value() && season_ > waiting_->since + 1) Activate();
+  ++season_;
+  season_requests_ = 0;
+  season_length_ = std::max(kShortestSeason, seats_.size());
+  last_low_ = std::exchange(season_low_, seats_.taken_bytes());
+  peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
+  seats_.ResetPeak();
+  mark_ = {seats_.new_seats(), seats_.new_conflicts(), stats_.requests, stats_.hits};
+}
+
+bool Planner::IsResident(SeatId id) const {
+  const Seat& seat = seats_.seat(id);
+  return seat.taken && seat.taken_in + kCalmSeasons <= season_;
+}
+
+void Planner::Retire() {
+  serving_ = false;
+  std::fill(places_.begin(), places_.end(), kNoPlace);
+  calm_seasons_ = 0;
+  next_pause_ = 1;
+  ++stats_.retired;
+}
+
+// --- Planning ----------------------------------------------------------------------------------
+
+Planner::Draft Planner::MakeDraft(std::vector<Extent> obstacles) {
+  wants_plan_ = false;
+  packing_ = true;
+  if (season_ > kMemory) seats_.ForgetBefore(season_ - kMemory);
+  Draft draft;
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (!seats_.Exists(id)) places_[id] = kNoPlace;  // forgotten just now
+    // A request that came once is the beginning of a program, not of a step.
+    if (!seats_.Exists(id) || seats_.seat(id).uses < 2 || IsResident(id)) continue;
+    draft.seats.push_back(id);
+    draft.sizes.push_back(seats_.seat(id).bytes);
+  }
+  obstacles.resize(std::min(obstacles.size(), plan::kMaxSlots - draft.seats.size()));
+  draft.obstacles = std::move(obstacles);
+  draft.conflicts = seats_.conflicts();
+  draft.lower_bound = *std::max_element(peaks_.begin(), peaks_.end());
+  return draft;
+}
+
+plan::ConflictProblem Planner::Draft::ToProblem() const {
+  plan::ConflictProblem problem;
+  problem.sizes.assign(sizes.begin(), sizes.end());
+  problem.fixed.assign(sizes.size(), plan::kNotFixed);
+  for (const Extent& obstacle : obstacles) {
+    problem.sizes.push_back(static_cast<std::int64_t>(obstacle.bytes()));
+    problem.fixed.push_back(static_cast<std::int64_t>(obstacle.begin));
+  }
+  const auto count = static_cast<std::int32_t>(problem.sizes.size());
+  const auto movable = static_cast<std::int32_t>(seats.size());
+  problem.conflicts = plan::Conflicts(count);
+  for (std::int32_t a = 0; a < count; ++a) {
+    for (std::int32_t b = 0; b < a; ++b) {
+      if (a >= movable || conflicts.Has(seats[a], seats[b])) problem.conflicts.Add(a, b);
+    }
+  }
+  problem.lower_bound = static_cast<std::int64_t>(lower_bound);
+  return problem;
+}
+
+void Planner::Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling) {
+  packing_ = false;
+  pause_ = next_pause_;
+  next_pause_ = std::min(2 * next_pause_, kLongestPause);
+  Waiting waiting;
+  waiting.places.assign(places_.size(), kNoPlace);
+  waiting.ceiling = ceiling;
+  waiting.height = static_cast<Bytes>(plan.height);
+  waiting.lower_bound = static_cast<Bytes>(plan.lower_bound);
+  waiting.since = season_;
+  for (std::size_t i = 0; i < draft.seats.size(); ++i) {
+    const auto place = static_cast<Bytes>(plan.offsets[i]);
+    const Bytes end = place + draft.sizes[i];
+    if (end <= ceiling) waiting.places[draft.seats[i]] = place;
+  }
+  waiting_ = std::move(waiting);
+}
+
+void Planner::Abandon() {
+  packing_ = false;
+  pause_ = kLongestPause;
+}
+
+void Planner::Activate() {
+  waiting_->places.resize(places_.size(), kNoPlace);
+  places_ = std::move(waiting_->places);
+  ceiling_ = waiting_->ceiling;
+  stats_.height = waiting_->height;
+  stats_.lower_bound = waiting_->lower_bound;
+  ++stats_.plans;
+  serving_ = true;
+  waiting_.reset();
+}
+
+PlanStats Planner::stats() const {
+  PlanStats stats = stats_;
+  stats.seats = seats_.size();
+  if (!serving_) stats.height = stats.lower_bound = 0;
+  return stats;
+}
+
+void Planner::CheckInvariants() const {
+  seats_.CheckInvariants();
+  for (SeatId id = 0; id < places_.size(); ++id) {
+    if (places_[id] == kNoPlace) continue;
+    THIMBLE_CHECK(seats_.Exists(id) && places_[id] + seats_.seat(id).bytes <= ceiling_,
+                  "L1: a place belongs to no seat or is too high");
+  }
+  THIMBLE_CHECK(stats_.requests == stats_.hits + stats_.misses + stats_.homeless,
+                "L2: a request was counted twice or not at all");
+}
+
+}  // namespace thimble

@@ -1,0 +1,144 @@
+// Learns what training repeats and says where each request is to go. Advice only: the caller uses a
+// place if its bytes are free, and must know what to do if they are not.
+//
+// Time is counted in seasons of as many requests as there are seats, about a step of training.
+// After kCalmSeasons in which hardly anything was new, WantsPlan() is true; the caller then packs
+// MakeProblem() on a thread of its own and gives the answer to Adopt(). The plan begins to serve at
+// the next moment that is as empty as any in the last season, which is the end of a step.
+//
+// A seat that finds its place occupied moves, for good, to one that is free now and that none of
+// its conflicts has. Seats that appear later have no place; when a season has many requests without
+// one, a new plan is wanted. A plan that fails most requests is dropped at once.
+//
+// One plan holds the seats of all steps there are: training and evaluation, every sequence length.
+// Seats that never meet share bytes, so this costs no memory, and nothing has to guess which step
+// comes next.
+//
+// Invariants (CheckInvariants() proves them, and SeatTable's):
+//   L1  A seat with a place exists, and its place ends at or below the ceiling.
+//   L2  While a plan serves, every request is a hit, a miss or homeless.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "allocator/base/bytes.h"
+#include "allocator/plan/conflict_problem.h"
+#include "allocator/plan/plan_stats.h"
+#include "allocator/plan/problem.h"
+#include "allocator/plan/seat_table.h"
+#include "allocator/vmm/alias_space.h"
+
+namespace thimble {
+
+class Planner {
+ public:
+  static constexpr std::uint32_t kCalmSeasons = 3;
+  static constexpr std::uint32_t kShortestSeason = 32;
+
+  // --- On the way of a request -------------------------------------------------------------------
+
+  // The seat of a request, taken now; kNoSeat if the table is full.
+  SeatId Enter(std::uint64_t key, std::uint64_t step, Bytes bytes);
+  void Leave(SeatId id);
+  // The request came to nothing: as if it had not been made. For the seat that was taken last.
+  void Undo(SeatId id);
+
+  // Where the request is to go, if a plan serves and has a place for it.
+  std::optional<Bytes> PlaceOf(SeatId id);
+  void CountHit() { ++stats_.hits; }
+  // The place of `id` is occupied: another one for which `is_free(offset)` is true and which no
+  // seat in conflict has. It is the seat's from now on.
+  template <typename IsFree>
+  std::optional<Bytes> Repair(SeatId id, IsFree is_free) {
+    for (const Bytes offset : PlacesWithoutConflict(id)) {
+      if (!is_free(offset)) continue;
+      places_[id] = offset;
+      ++stats_.repairs;
+      ++stats_.hits;
+      return offset;
+    }
+    ++stats_.misses;
+    return std::nullopt;
+  }
+
+  // --- Planning ----------------------------------------------------------------------------------
+
+  bool WantsPlan() const { return wants_plan_; }
+  // Whether `id` has been taken for so long that its block will stay where it is.
+  bool IsResident(SeatId id) const;
+
+  // What there is to pack. It is taken in a moment; ToProblem() takes longer and needs nothing
+  // else.
+  struct Draft {
+    std::vector<SeatId> seats;
+    std::vector<Bytes> sizes;       // of these seats
+    std::vector<Extent> obstacles;  // where no seat can be
+    SeatConflicts conflicts;        // of all seats, by id
+    Bytes lower_bound = 0;
+
+    // Buffer i is seat i; obstacles follow.
+    plan::ConflictProblem ToProblem() const;
+  };
+  // All seats but residents, around `obstacles`: what residents and everything else without a seat
+  // occupy. No other plan is wanted until Adopt() or Abandon().
+  Draft MakeDraft(std::vector<Extent> obstacles);
+  // Places that end above `ceiling` are not used.
+  void Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling);
+  void Abandon();
+
+  PlanStats stats() const;
+  bool IsTaken(SeatId id) const { return seats_.Exists(id) && seats_.seat(id).taken; }
+  std::uint32_t taken_seats() const { return seats_.taken(); }
+
+  void CheckInvariants() const;  // O(seats^2)
+
+ private:
+  static constexpr Bytes kNoPlace = ~Bytes{0};
+
+  // What a season began with.
+  struct Mark {
+    std::uint64_t new_seats = 0;
+    std::uint64_t new_conflicts = 0;
+    std::uint64_t requests = 0;
+    std::uint64_t hits = 0;
+  };
+  struct Waiting {  // a plan that waits for its moment
+    std::vector<Bytes> places;
+    Bytes ceiling = 0;
+    Bytes height = 0;
+    Bytes lower_bound = 0;
+    std::uint32_t since = 0;  // season
+  };
+
+  void CloseSeason();
+  void Activate();
+  void Retire();
+  std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
+
+  SeatTable seats_;
+  std::vector<Bytes> places_;  // by seat; kNoPlace for those without
+  Bytes ceiling_ = 0;
+  bool serving_ = false;
+  bool wants_plan_ = false;
+  bool packing_ = false;
+  std::optional<Waiting> waiting_;
+  PlanStats stats_;
+
+  std::uint32_t season_ = 0;
+  std::uint32_t season_requests_ = 0;
+  std::uint32_t season_length_ = kShortestSeason;
+  std::uint32_t calm_seasons_ = 0;
+  std::uint32_t pause_ = 0;  // seasons until another plan may be wanted
+  std::uint32_t next_pause_ = 1;
+  Mark mark_;
+  Bytes season_low_ = 0;                     // least bytes taken at once so far
+  Bytes last_low_ = 0;                       // the same of the season before
+  std::array<Bytes, kCalmSeasons> peaks_{};  // most bytes taken at once, of the last seasons
+};
+
+}  // namespace thimble

@@ -1,0 +1,137 @@
+// Who asks for memory again and again, and who is there at the same time.
+//
+// A seat stands for one request that recurs: "the second time in a step that op conv1 asks for
+// 4 MiB". A request finds its seat by who asks (key and size) and by its occurrence, counted anew
+// when that asker comes with a new step. Without a step, or while that seat is still taken, it is
+// the lowest free seat of the same asker. The order in which different askers come plays no part:
+// TensorFlow's executor changes it from step to step.
+//
+// For every seat the table remembers which others were ever taken when it was: its conflicts, one
+// bit per pair. Seats of steps that never meet (training and evaluation, one sequence length and
+// another) have none, and so may share their bytes in a plan.
+//
+// Invariants (CheckInvariants() proves them):
+//   Q1  Askers and seats name each other, and a seat is taken or in its asker's list of free ones.
+//   Q2  taken() and taken_bytes() are sums over taken seats, peak_bytes() is not less.
+//   Q3  Any two seats that are taken now are in conflict.
+//
+// At most kMaxSeats seats: 32 MiB of conflicts and some 2 MiB beside them.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "allocator/base/bytes.h"
+
+namespace thimble {
+
+using SeatId = std::uint32_t;
+inline constexpr SeatId kNoSeat = ~SeatId{0};
+
+// Whether two seats were ever taken at once: a symmetric matrix of bits.
+class SeatConflicts {
+ public:
+  using Word = std::uint64_t;
+  static constexpr std::size_t kBits = 64;
+
+  bool Has(SeatId a, SeatId b) const {
+    return (words_[a * row_words_ + b / kBits] >> b % kBits & 1) != 0;
+  }
+  // With all of `taken`, a row of bits. How many of these conflicts are new.
+  std::uint64_t Add(SeatId id, const std::vector<Word>& taken);
+
+  std::size_t row_words() const { return row_words_; }
+  void AddRow() { words_.resize(words_.size() + row_words_, 0); }
+  void Widen(std::size_t row_words);
+  void ClearRow(SeatId id);
+  // Forgets the others in every row.
+  void KeepColumns(const std::vector<Word>& columns);
+
+ private:
+  Word* Row(SeatId id) { return words_.data() + id * row_words_; }
+
+  std::size_t row_words_ = 0;
+  std::vector<Word> words_;
+};
+
+struct Seat {
+  Bytes bytes = 0;
+  std::uint32_t asker = 0;
+  std::uint32_t rank = 0;        // among the seats of its asker
+  std::uint32_t taken_in = 0;    // season in which it was taken last
+  std::uint32_t vacated_in = 0;  // season in which it was vacated last
+  std::uint32_t uses = 0;
+  bool taken = false;
+};
+
+class SeatTable {
+ public:
+  static constexpr std::uint32_t kMaxSeats = 16384;
+
+  // The seat of a request, which is taken now. kNoSeat if the table is full. `step` is 0 if it is
+  // not known; `season` is kept with the seat.
+  SeatId Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::uint32_t season);
+  void Vacate(SeatId id, std::uint32_t season);
+  // The request that took `id`, the last one so far, came to nothing.
+  void Undo(SeatId id);
+
+  // Forgets askers none of whose seats is taken or was in `season` or later. Ids of other seats
+  // stay.
+  void ForgetBefore(std::uint32_t season);
+
+  const Seat& seat(SeatId id) const { return seats_[id]; }
+  bool Exists(SeatId id) const { return id < seats_.size() && seats_[id].bytes != 0; }
+  SeatId end() const { return static_cast<SeatId>(seats_.size()); }  // ids are below it
+  std::uint32_t size() const { return size_; }
+  std::uint32_t taken() const { return taken_count_; }
+  const SeatConflicts& conflicts() const { return conflicts_; }
+
+  // How much was new, ever: a table that has seen everything stands still.
+  std::uint64_t new_seats() const { return new_seats_; }
+  std::uint64_t new_conflicts() const { return new_conflicts_; }
+
+  Bytes taken_bytes() const { return taken_bytes_; }
+  Bytes peak_bytes() const { return peak_bytes_; }
+  void ResetPeak() { peak_bytes_ = taken_bytes_; }
+
+  void CheckInvariants() const;  // O(seats^2)
+
+ private:
+  using Word = SeatConflicts::Word;
+  static constexpr std::size_t kBits = SeatConflicts::kBits;
+
+  struct Asker {
+    std::uint64_t key = 0;
+    Bytes bytes = 0;  // 0: no asker has this index now
+    std::uint64_t step = 0;
+    std::uint32_t occurrence = 0;  // how often it has asked in `step`
+    std::vector<SeatId> seats;     // by rank
+    std::vector<Word> free;        // bit r: the seat of rank r is free
+  };
+
+  static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
+  static std::uint32_t FirstFree(const Asker& asker, std::uint32_t from);
+
+  std::uint32_t FindAsker(std::uint64_t key, Bytes bytes);
+  SeatId AddSeat(std::uint32_t asker);
+
+  absl::flat_hash_map<std::pair<std::uint64_t, Bytes>, std::uint32_t> asker_of_;
+  std::vector<Asker> askers_;
+  std::vector<std::uint32_t> unused_askers_;
+  std::vector<Seat> seats_;
+  std::vector<SeatId> unused_seats_;
+  std::vector<Word> taken_;  // one bit per seat, as many words as a row of conflicts
+  SeatConflicts conflicts_;
+  std::uint32_t size_ = 0;
+  std::uint32_t taken_count_ = 0;
+  std::uint64_t new_seats_ = 0;
+  std::uint64_t new_conflicts_ = 0;
+  Bytes taken_bytes_ = 0;
+  Bytes peak_bytes_ = 0;
+};
+
+}  // namespace thimble

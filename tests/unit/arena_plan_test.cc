@@ -1,0 +1,126 @@
+// An arena that learns: what its figures say, and what becomes of the thread that plans.
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/unit/arena_fixture.h"
+
+namespace thimble {
+namespace {
+
+class ArenaPlan : public ArenaTest {
+ protected:
+  void MakeLearning() {
+    ArenaOptions options;
+    options.plan = true;
+    Make(256 * kChunk, options);
+  }
+
+  // A step in which eight blocks are live at once, and two more in turn.
+  void Step() {
+    ++step_;
+    std::vector<Address> blocks;
+    for (std::uint64_t key = 1; key <= 8; ++key) blocks.push_back(Ask(key, (key % 3 + 1) * kChunk));
+    for (std::uint64_t key = 11; key <= 30; ++key) Free(Ask(key, 2 * kChunk));
+    for (const Address block : blocks) Free(block);
+  }
+
+  Address Ask(std::uint64_t key, Bytes bytes) {
+    const auto address = arena_->Allocate(bytes, 0, kFirst, key, step_);
+    EXPECT_TRUE(address.ok()) << address.status();
+    return address.value_or(0);
+  }
+
+  std::uint64_t step_ = 0;
+};
+
+TEST_F(ArenaPlan, LearnsAndServes) {
+  MakeLearning();
+  for (int i = 0; i < 20; ++i) {
+    Step();
+    arena_->WaitForPlans();
+  }
+  const PlanStats before = arena_->GetStats().plan;
+  EXPECT_EQ(before.plans, 1u);
+  EXPECT_EQ(before.seats, 28u);
+  EXPECT_GE(before.height, before.lower_bound);
+  Step();
+  const PlanStats after = arena_->GetStats().plan;
+  EXPECT_EQ(after.requests - before.requests, 28u);
+  EXPECT_EQ(after.hits - before.hits, 28u);
+}
+
+TEST_F(ArenaPlan, TheSameAddressesComeBack) {
+  MakeLearning();
+  for (int i = 0; i < 20; ++i) {
+    Step();
+    arena_->WaitForPlans();
+  }
+  const auto addresses = [this] {
+    ++step_;
+    std::vector<Address> blocks;
+    for (std::uint64_t key = 8; key >= 1; --key) blocks.push_back(Ask(key, (key % 3 + 1) * kChunk));
+    const std::vector<Address> seen = blocks;
+    for (const Address block : blocks) Free(block);
+    return seen;
+  };
+  const std::vector<Address> first = addresses();
+  EXPECT_EQ(addresses(), first);
+}
+
+TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
+  MakeLearning();
+  for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));
+  EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
+}
+
+TEST_F(ArenaPlan, OffMeansNotThere) {
+  Make(256 * kChunk);
+  for (int i = 0; i < 50; ++i) Step();
+  EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
+  EXPECT_EQ(arena_->GetStats().plan.plans, 0u);
+}
+
+TEST_F(ArenaPlan, ARequestThatFailedHasNoSeat) {
+  MakeLearning();
+  const Address most = Ask(1, 200 * kChunk);
+  EXPECT_FALSE(arena_->Allocate(100 * kChunk, 0, kFirst, 2, step_).ok());
+  arena_->CheckInvariants();  // P5
+  Free(most);
+  Free(Ask(2, 100 * kChunk));
+  EXPECT_EQ(arena_->GetStats().plan.seats, 2u) << "the one it would have had";
+}
+
+TEST_F(ArenaPlan, CanGoWhileAPlanIsBeingMade) {
+  for (int i = 0; i < 20; ++i) {
+    MakeLearning();
+    for (int j = 0; j < 5 + i % 10; ++j) Step();
+    arena_.reset();
+  }
+}
+
+TEST_F(ArenaPlan, OtherThreadsGoOnMeanwhile) {
+  MakeLearning();
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 1; thread <= 4; ++thread) {
+    threads.emplace_back([this, thread] {
+      for (std::uint64_t step = 1; step <= 300; ++step) {
+        std::vector<Address> blocks;
+        for (std::uint64_t key = 1; key <= 10; ++key) {
+          const auto block = arena_->Allocate(kChunk * (key % 2 + 1), 0, StreamId{thread},
+                                              100 * thread + key, 1000 * thread + step);
+          ASSERT_TRUE(block.ok()) << block.status();
+          blocks.push_back(*block);
+        }
+        for (const Address block : blocks) ASSERT_TRUE(arena_->Free(block, StreamId{thread}).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  arena_->WaitForPlans();
+  arena_->CheckInvariants();
+  EXPECT_GE(arena_->GetStats().plan.plans, 1u);
+}
+
+}  // namespace
+}  // namespace thimble

@@ -1,0 +1,189 @@
+// Planner: learns a loop, serves it, survives what it did not foresee.
+#include "allocator/plan/planner.h"
+
+#include <map>
+#include <vector>
+
+#include "allocator/plan/solver.h"
+#include "gtest/gtest.h"
+
+namespace thimble {
+namespace {
+
+// What a step does, in order: a positive number takes that key's block, a negative one frees it.
+using Script = std::vector<int>;
+
+constexpr Bytes kCeiling = kGiB;
+
+// Lifetimes are nested as in a forward and a backward pass.
+const Script kTraining = {1, 2, 3, 4, 5, -5, 6, -6, -4, 7, -7, -3, 8, -8, -2, -1};
+const Script kOtherOrder = {2, 1, 3, 4, 5, -5, 6, -4, -6, 7, -3, -7, 8, -8, -1, -2};
+const Script kEvaluation = {1, 11, -1, 12, -11, 13, -12, -13};
+
+class PlannerTest : public testing::Test {
+ protected:
+  ~PlannerTest() override { planner_.CheckInvariants(); }
+
+  static Bytes BytesOf(int key) { return static_cast<Bytes>(key) * kMiB; }
+
+  bool IsFree(Bytes offset, Bytes bytes) const {
+    for (const auto& [key, held] : held_) {
+      if (held.offset < offset + bytes && offset < held.offset + held.bytes) return false;
+    }
+    return true;
+  }
+
+  // Somewhere behind everything that plans know of.
+  Bytes Elsewhere(int key) const { return kCeiling + static_cast<Bytes>(key) * kGiB; }
+
+  void Take(int key) {
+    const Bytes bytes = BytesOf(key);
+    const SeatId seat = planner_.Enter(static_cast<std::uint64_t>(key), step_, bytes);
+    Bytes offset = Elsewhere(key);
+    if (const auto place = planner_.PlaceOf(seat)) {
+      if (IsFree(*place, bytes)) {
+        planner_.CountHit();
+        offset = *place;
+      } else if (const auto other =
+                     planner_.Repair(seat, [&](Bytes at) { return IsFree(at, bytes); })) {
+        offset = *other;
+      }
+    }
+    held_[key] = {seat, offset, bytes};
+  }
+
+  void Do(int event) {
+    if (event > 0) {
+      Take(event);
+    } else {
+      planner_.Leave(held_.at(-event).seat);
+      held_.erase(-event);
+    }
+  }
+
+  void Run(const Script& script) {
+    ++step_;
+    for (const int event : script) {
+      Do(event);
+      if (planner_.WantsPlan()) MakePlan(kCeiling);
+    }
+  }
+
+  void RunUntilAPlanIsWanted() {
+    for (int i = 0; i < 100 && !planner_.WantsPlan(); ++i) {
+      ++step_;
+      for (const int event : kTraining) Do(event);
+    }
+    ASSERT_TRUE(planner_.WantsPlan());
+  }
+
+  void MakePlan(Bytes ceiling) {
+    plan::SolveOptions options;
+    options.max_work = 1000000;
+    const Planner::Draft draft = planner_.MakeDraft(obstacles_);
+    planner_.Adopt(draft, plan::SolveConflicts(draft.ToProblem(), options), ceiling);
+  }
+
+  struct Held {
+    SeatId seat;
+    Bytes offset;
+    Bytes bytes;
+  };
+  Planner planner_;
+  std::uint64_t step_ = 0;
+  std::map<int, Held> held_;
+  std::vector<Extent> obstacles_;
+};
+
+TEST_F(PlannerTest, ALoopIsLearntAndThenServed) {
+  for (int i = 0; i < 40; ++i) Run(i % 2 == 0 ? kTraining : kOtherOrder);
+  const PlanStats stats = planner_.stats();
+  EXPECT_EQ(stats.plans, 1u);
+  EXPECT_GT(stats.requests, 100u);
+  EXPECT_EQ(stats.hits, stats.requests);
+  EXPECT_EQ(stats.repairs, 0u);
+  EXPECT_EQ(stats.height, stats.lower_bound);
+}
+
+TEST_F(PlannerTest, NothingIsPlannedBeforeThingsRepeat) {
+  for (int i = 0; i < 1000; ++i) {
+    step_ = 0;
+    Take(1 + i);
+    planner_.Leave(held_.at(1 + i).seat);
+    held_.clear();
+    EXPECT_FALSE(planner_.WantsPlan());
+  }
+}
+
+TEST_F(PlannerTest, StepsThatNeverMeetShareOnePlan) {
+  for (int i = 0; i < 60; ++i) Run(i % 5 == 4 ? kEvaluation : kTraining);
+  const std::uint64_t before = planner_.stats().hits;
+  Run(kEvaluation);
+  Run(kTraining);
+  EXPECT_EQ(planner_.stats().hits - before, 4u + 8u) << "all requests of both";
+  EXPECT_LT(planner_.stats().height, BytesOf(11 + 12 + 13)) << "they overlay each other";
+}
+
+TEST_F(PlannerTest, ObstaclesAreNotPlannedOver) {
+  obstacles_ = {{4 * kMiB, 5 * kMiB}, {9 * kMiB, 20 * kMiB}};
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  ASSERT_EQ(planner_.stats().plans, 1u);
+  for (const int event : kTraining) {
+    Do(event);
+    if (event < 0) continue;
+    const Bytes offset = held_.at(event).offset;
+    for (const Extent& obstacle : obstacles_) {
+      EXPECT_TRUE(offset >= obstacle.end || offset + BytesOf(event) <= obstacle.begin);
+    }
+  }
+}
+
+TEST_F(PlannerTest, AnOccupiedPlaceIsRepairedForGood) {
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  ASSERT_EQ(planner_.stats().plans, 1u);
+  // Somebody sits where key 5 goes.
+  Run({1, 2, 3, 4, 5});
+  const Bytes place = held_.at(5).offset;
+  Run({-5, -4, -3, -2, -1});
+  held_[100] = {kNoSeat, place, kMiB};
+  const std::uint64_t hits = planner_.stats().hits;
+  Run(kTraining);
+  EXPECT_GE(planner_.stats().repairs, 1u);
+  EXPECT_EQ(planner_.stats().hits - hits, 8u);
+  const std::uint64_t repairs = planner_.stats().repairs;
+  Run(kTraining);
+  EXPECT_EQ(planner_.stats().repairs, repairs) << "once was enough";
+}
+
+TEST_F(PlannerTest, APlanThatNoLongerFitsIsDroppedAndReplaced) {
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  ASSERT_EQ(planner_.stats().plans, 1u);
+  const Script other = {21, 22, 23, -22, 24, -24, 25, -23, -25, -21};
+  for (int i = 0; i < 200; ++i) Run(other);
+  const PlanStats stats = planner_.stats();
+  EXPECT_EQ(stats.retired, 1u);
+  EXPECT_GE(stats.plans, 2u);
+  const std::uint64_t before = stats.hits;
+  Run(other);
+  EXPECT_EQ(planner_.stats().hits - before, 5u);
+}
+
+TEST_F(PlannerTest, PlacesAboveTheCeilingAreNotUsed) {
+  RunUntilAPlanIsWanted();
+  MakePlan(/*ceiling=*/8 * kMiB);
+  for (int i = 0; i < 3; ++i) Run(kTraining);
+  EXPECT_GT(planner_.stats().hits, 0u);
+  EXPECT_GT(planner_.stats().homeless, 0u);
+}
+
+TEST_F(PlannerTest, WithoutAnAnswerThereIsNoPlan) {
+  RunUntilAPlanIsWanted();
+  planner_.MakeDraft({});
+  EXPECT_FALSE(planner_.WantsPlan()) << "one at a time";
+  planner_.Abandon();
+  EXPECT_FALSE(planner_.WantsPlan());
+  EXPECT_EQ(planner_.stats().plans, 0u);
+}
+
+}  // namespace
+}  // namespace thimble
