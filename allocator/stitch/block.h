@@ -36,8 +36,8 @@ struct alignas(64) Block {
   BlockId next = kNoBlock;
   BlockId bin_previous = kNoBlock;  // free: neighbours in its bin
   BlockId bin_next = kNoBlock;
-  BlockId chain = kNoBlock;   // used and stitched: the next extent of the same block
-  AliasId alias = kNoAlias;   // used and stitched, first extent: the window it is seen through
+  BlockId chain = kNoBlock;  // used and stitched: the next extent of the same block
+  AliasId alias = kNoAlias;  // used and stitched, first extent: the window it is seen through
   union {
     Epoch epoch = 0;     // free and tagged: when it was freed
     std::uint32_t seat;  // used, first extent: what a plan knows it by
