@@ -10,7 +10,12 @@ constexpr std::int64_t kMaxPenalty = std::int64_t{1} << 10;
 constexpr std::int64_t kLeaveAlone = 16;  // factor
 // More than 2^17 others together, and 2^14 of them still fit in 64 bits.
 constexpr std::int64_t kImmovable = std::int64_t{1} << 48;
-constexpr std::uint64_t kAttemptWork = 20'000'000;
+// An attempt that is to succeed mostly does so soon. If none of a round of targets is reached, the
+// next round takes twice as long.
+constexpr std::uint64_t kFirstLimit = 1'000'000;
+constexpr std::uint64_t kLastLimit = std::uint64_t{1} << 40;
+constexpr std::int64_t kFirstShare = 16;  // of the gap between best and bound
+constexpr std::int64_t kLastShare = 64;
 
 std::int64_t Root(std::int64_t x) {
   std::int64_t root = 0;
@@ -20,9 +25,35 @@ std::int64_t Root(std::int64_t x) {
   return root;
 }
 
+// For edges and costs.
+template <typename T>
+bool IsLower(const T& a, const T& b) {
+  return a.offset < b.offset;
+}
+
+// Adds to a sorted list.
+template <typename Edge>
+void AddEdge(std::vector<Edge>& edges, Edge edge) {
+  edges.insert(std::upper_bound(edges.begin(), edges.end(), edge, IsLower<Edge>), edge);
+}
+
+template <typename Edge>
+void RemoveEdge(std::vector<Edge>& edges, Edge edge) {
+  auto at = std::lower_bound(edges.begin(), edges.end(), edge, IsLower<Edge>);
+  while (at->buffer != edge.buffer) ++at;
+  edges.erase(at);
+}
+
 }  // namespace
 
-Ejection::Ejection(Packer& packer, std::uint64_t seed) : packer_(packer), random_(seed) {}
+Ejection::Ejection(Packer& packer, std::uint64_t seed)
+    : packer_(packer),
+      random_(seed),
+      step_share_(kFirstShare),
+      attempt_limit_(kFirstLimit),
+      costs_(packer.sizes().size()),
+      near_begins_(packer.sizes().size()),
+      near_ends_(packer.sizes().size()) {}
 
 // Large buffers are hard to place, so they are dear to eject; by how much, attempts disagree.
 void Ejection::SetWeights() {
@@ -39,7 +70,7 @@ void Ejection::Start(const Packing& best) {
   const std::int64_t gap = (best.height - packer_.lower_bound()) / packer_.unit();
   target_ = best.height - packer_.unit() * std::max<std::int64_t>(1, gap / step_share_);
   start_height_ = best.height;
-  attempt_work_ = kAttemptWork;
+  attempt_work_ = attempt_limit_;
   iteration_ = 0;
   SetWeights();
   offsets_ = best.offsets;
@@ -50,8 +81,34 @@ void Ejection::Start(const Packing& best) {
       waiting_.push_back(i);
     }
   }
+  SortEdges();
   penalties_.assign(offsets_.size(), 1);
   left_alone_until_.assign(offsets_.size(), 0);
+}
+
+void Ejection::SortEdges() {
+  begins_.clear();
+  ends_.clear();
+  for (std::int32_t i = 0; i < packer_.count(); ++i) {
+    if (offsets_[i] == kNowhere) continue;
+    begins_.push_back({offsets_[i], i});
+    ends_.push_back({offsets_[i] + packer_.sizes()[i], i});
+  }
+  std::sort(begins_.begin(), begins_.end(), IsLower<Edge>);
+  std::sort(ends_.begin(), ends_.end(), IsLower<Edge>);
+}
+
+void Ejection::Insert(std::int32_t buffer, std::int64_t offset) {
+  offsets_[buffer] = offset;
+  AddEdge(begins_, {offset, buffer});
+  AddEdge(ends_, {offset + packer_.sizes()[buffer], buffer});
+}
+
+void Ejection::Eject(std::int32_t buffer) {
+  RemoveEdge(begins_, {offsets_[buffer], buffer});
+  RemoveEdge(ends_, {offsets_[buffer] + packer_.sizes()[buffer], buffer});
+  offsets_[buffer] = kNowhere;
+  waiting_.push_back(buffer);
 }
 
 // The dearest of a few at random.
@@ -74,45 +131,44 @@ std::int32_t Ejection::TakeWaiting() {
   return buffer;
 }
 
-void Ejection::FindNeighbours(std::int32_t buffer) {
-  begins_.clear();
-  for (const std::int32_t i : packer_.Neighbours(buffer)) {
-    if (offsets_[i] == kNowhere) continue;
-    std::int64_t cost = weights_[i] * penalties_[i];
-    if (left_alone_until_[i] > iteration_) cost *= kLeaveAlone;
-    if (packer_.fixed()[i] != kNowhere) cost = kImmovable;
-    begins_.push_back({offsets_[i], offsets_[i] + packer_.sizes()[i], cost, i});
+void Ejection::FindCosts(std::int32_t buffer) {
+  for (const std::int32_t i : neighbours_) costs_[i] = 0;
+  neighbours_ = packer_.Neighbours(buffer);
+  for (const std::int32_t i : neighbours_) {
+    costs_[i] = weights_[i] * penalties_[i];
+    if (left_alone_until_[i] > iteration_) costs_[i] *= kLeaveAlone;
+    if (packer_.fixed()[i] != kNowhere) costs_[i] = kImmovable;
   }
-  ends_ = begins_;
-  std::sort(begins_.begin(), begins_.end(),
-            [](const Neighbour& a, const Neighbour& b) { return a.begin < b.begin; });
-  std::sort(ends_.begin(), ends_.end(),
-            [](const Neighbour& a, const Neighbour& b) { return a.end < b.end; });
+  // Which edges are of neighbours no branch predictor can know: write all, keep those.
+  const auto keep_near = [this](const std::vector<Edge>& edges, std::vector<Cost>& near) {
+    near.resize(edges.size());
+    std::size_t count = 0;
+    for (const Edge& edge : edges) {
+      near[count] = {edge.offset, costs_[edge.buffer]};
+      count += near[count].cost != 0 ? 1 : 0;
+    }
+    near.resize(count);
+  };
+  keep_near(begins_, near_begins_);
+  keep_near(ends_, near_ends_);
 }
 
-// Only places that touch a neighbour, or an end of the range, need to be looked at. What overlaps a
-// place is what begins before its end, less what ends before its begin.
+// Only places that touch a neighbour, or an end of the range, need to be looked at, from below.
+// What overlaps a place is what begins before its end, less what ends before its begin.
 std::int64_t Ejection::CheapestPlace(std::int64_t size, std::int64_t& cost) {
-  places_ = {0, target_ - size};
-  for (const Neighbour& neighbour : begins_) {
-    if (neighbour.end + size <= target_) places_.push_back(neighbour.end);
-    if (neighbour.begin >= size && neighbour.begin <= target_) {
-      places_.push_back(neighbour.begin - size);
-    }
-  }
-  std::sort(places_.begin(), places_.end());
-  places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
-  std::size_t begun = 0;
-  std::size_t ended = 0;
+  const std::int64_t highest = target_ - size;
+  auto begun = near_begins_.begin();  // up to the end of the place
+  auto ended = near_ends_.begin();    // up to its begin
+  auto next = near_begins_.begin();   // the place below this one comes after
   std::int64_t overlapping = 0;
   std::int64_t cheapest = 0;
   std::int64_t equals = 0;
   cost = kNoHeight;
-  for (const std::int64_t place : places_) {
-    while (begun < begins_.size() && begins_[begun].begin < place + size) {
-      overlapping += begins_[begun++].cost;
+  for (std::int64_t place = 0;;) {
+    while (begun != near_begins_.end() && begun->offset < place + size) {
+      overlapping += (begun++)->cost;
     }
-    while (ended < ends_.size() && ends_[ended].end <= place) overlapping -= ends_[ended++].cost;
+    while (ended != near_ends_.end() && ended->offset <= place) overlapping -= (ended++)->cost;
     if (overlapping < cost) {
       cost = overlapping;
       cheapest = place;
@@ -120,8 +176,13 @@ std::int64_t Ejection::CheapestPlace(std::int64_t size, std::int64_t& cost) {
     } else if (overlapping == cost && random_.OneIn(++equals)) {
       cheapest = place;
     }
+    if (place >= highest) return cheapest;
+    while (next != near_begins_.end() && next->offset - size <= place) ++next;
+    std::int64_t higher = highest;
+    if (ended != near_ends_.end()) higher = std::min(higher, ended->offset);
+    if (next != near_begins_.end()) higher = std::min(higher, next->offset - size);
+    place = higher;
   }
-  return cheapest;
 }
 
 bool Ejection::PlaceOne() {
@@ -129,35 +190,33 @@ bool Ejection::PlaceOne() {
   const std::int32_t buffer = TakeWaiting();
   const std::int64_t size = packer_.sizes()[buffer];
   ++iteration_;
-  FindNeighbours(buffer);
+  FindCosts(buffer);
   std::int64_t cost = 0;
   const std::int64_t place = CheapestPlace(size, cost);
   if (cost >= kImmovable) {
     waiting_.push_back(buffer);
     return false;
   }
-  offsets_[buffer] = place;
-  left_alone_until_[buffer] = iteration_ + kAlone + random_.Below(2 * kAlone);
-  if (cost == 0) return true;
-  penalties_[buffer] = std::min(penalties_[buffer] + 1, kMaxPenalty);
-  for (const Neighbour& neighbour : begins_) {
-    if (neighbour.begin < place + size && neighbour.end > place) {
-      offsets_[neighbour.buffer] = kNowhere;
-      waiting_.push_back(neighbour.buffer);
+  if (cost != 0) {
+    penalties_[buffer] = std::min(penalties_[buffer] + 1, kMaxPenalty);
+    for (const std::int32_t i : neighbours_) {
+      if (offsets_[i] == kNowhere) continue;
+      if (offsets_[i] < place + size && offsets_[i] + packer_.sizes()[i] > place) Eject(i);
     }
   }
+  Insert(buffer, place);
+  left_alone_until_[buffer] = iteration_ + kAlone + random_.Below(2 * kAlone);
   return true;
 }
 
 void Ejection::Run(std::uint64_t work, Budget& budget, Packing& best) {
-  constexpr std::int64_t kSmallestStep = 64;
   const std::uint64_t end = budget.spent() + work;
   while (best.height > packer_.lower_bound() && budget.spent() < end) {
     if (start_height_ != best.height) Start(best);
     bool possible = true;
     while (!waiting_.empty() && possible && attempt_work_ > 0 && budget.spent() < end) {
       possible = PlaceOne();
-      const std::uint64_t cost = 16 + 16 * begins_.size();
+      const std::uint64_t cost = 64 + begins_.size() + 4 * neighbours_.size();
       attempt_work_ -= std::min(attempt_work_, cost);
       if (!budget.Spend(cost)) return;
     }
@@ -170,7 +229,11 @@ void Ejection::Run(std::uint64_t work, Budget& budget, Packing& best) {
       step_share_ = std::max<std::int64_t>(1, step_share_ * 2 / 3);
     } else if (!possible || attempt_work_ == 0) {
       ++attempts_;
-      step_share_ = step_share_ >= kSmallestStep ? 2 : step_share_ * 2;
+      step_share_ *= 2;
+      if (step_share_ > kLastShare) {
+        step_share_ = kFirstShare;
+        attempt_limit_ = std::min(attempt_limit_ * 2, kLastLimit);
+      }
       start_height_ = kNoHeight;
     }
   }

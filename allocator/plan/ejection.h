@@ -22,18 +22,23 @@ class Ejection {
   void Run(std::uint64_t work, Budget& budget, Packing& best);
 
  private:
-  struct Neighbour {
-    std::int64_t begin;
-    std::int64_t end;
-    std::int64_t cost;
+  struct Edge {  // where a placed buffer begins or ends
+    std::int64_t offset;
     std::int32_t buffer;
+  };
+  struct Cost {  // of overlapping what begins or ends at `offset`
+    std::int64_t offset;
+    std::int64_t cost;
   };
 
   void Start(const Packing& best);
   void SetWeights();
+  void SortEdges();
   std::int32_t TakeWaiting();
-  // What is placed and may not share bytes with `buffer`, into begins_ and ends_.
-  void FindNeighbours(std::int32_t buffer);
+  void Insert(std::int32_t buffer, std::int64_t offset);
+  void Eject(std::int32_t buffer);
+  // What is placed and may not share bytes with `buffer`, into near_begins_ and near_ends_.
+  void FindCosts(std::int32_t buffer);
   // The offset for `size` bytes at the least cost.
   std::int64_t CheapestPlace(std::int64_t size, std::int64_t& cost);
   // False if fixed buffers leave no place.
@@ -42,7 +47,8 @@ class Ejection {
   Packer& packer_;
   Random random_;
   int attempts_ = 0;
-  std::int64_t step_share_ = 2;  // the target is best - gap / step_share_
+  std::int64_t step_share_;      // the target is best - gap / step_share_
+  std::uint64_t attempt_limit_;  // work for one attempt
   std::int64_t target_ = 0;
   std::int64_t start_height_ = kNoHeight;  // of the best packing when the attempt started
   std::uint64_t attempt_work_ = 0;         // what is left for this attempt
@@ -52,9 +58,16 @@ class Ejection {
   std::vector<std::int64_t> weights_;
   std::vector<std::int64_t> penalties_;
   std::vector<std::uint64_t> left_alone_until_;
-  std::vector<Neighbour> begins_;  // by begin
-  std::vector<Neighbour> ends_;    // the same by end
-  std::vector<std::int64_t> places_;
+
+  // Of all that is placed, in rising order, so that nothing is sorted for the sake of one place.
+  std::vector<Edge> begins_;
+  std::vector<Edge> ends_;
+
+  // For the buffer that is being placed:
+  std::vector<std::int32_t> neighbours_;
+  std::vector<std::int64_t> costs_;  // by buffer: to eject it; 0 if it is not in the way
+  std::vector<Cost> near_begins_;    // of neighbours, in rising order
+  std::vector<Cost> near_ends_;
 };
 
 }  // namespace thimble::plan
