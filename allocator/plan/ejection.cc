@@ -14,7 +14,8 @@ constexpr std::int64_t kImmovable = std::int64_t{1} << 48;
 // next round takes twice as long.
 constexpr std::uint64_t kFirstLimit = 1'000'000;
 constexpr std::uint64_t kLastLimit = std::uint64_t{1} << 40;
-constexpr std::int64_t kFirstShare = 16;  // of the gap between best and bound
+// A target is lower than the best by one part in so many of what is between best and bound.
+constexpr std::int64_t kFirstShare = 16;
 constexpr std::int64_t kLastShare = 64;
 
 std::int64_t Root(std::int64_t x) {
@@ -25,9 +26,8 @@ std::int64_t Root(std::int64_t x) {
   return root;
 }
 
-// For edges and costs.
-template <typename T>
-bool IsLower(const T& a, const T& b) {
+template <typename Edge>
+bool IsLower(const Edge& a, const Edge& b) {
   return a.offset < b.offset;
 }
 

@@ -28,6 +28,28 @@ void FixSome(ConflictProblem& problem, const Plan& plan, Random& random) {
   }
 }
 
+// Fixed buffers of one byte, in conflict with everything, and between them gaps that are cut up
+// without a rest: all of it fits below the lower bound, if every piece finds the gap it is from.
+ConflictProblem WalledProblem(int gaps, std::int32_t pieces_per_gap, Random& random) {
+  constexpr std::int64_t kEver = std::int64_t{1} << 20;
+  Problem lifetimes;
+  std::vector<std::int64_t> walls;
+  std::int64_t top = 0;
+  for (int k = 0; k < gaps; ++k) {
+    const std::int64_t gap = 128 + random.Below(256);
+    const Problem pieces = CutProblem(pieces_per_gap, gap, random);
+    lifetimes.buffers.insert(lifetimes.buffers.end(), pieces.buffers.begin(), pieces.buffers.end());
+    walls.push_back(top + gap);
+    top += gap + 1;
+  }
+  lifetimes.buffers.insert(lifetimes.buffers.end(), walls.size(), {0, kEver, 1});
+  ConflictProblem problem = AsConflicts(lifetimes, 1);
+  problem.fixed.assign(problem.sizes.size() - walls.size(), kNotFixed);
+  problem.fixed.insert(problem.fixed.end(), walls.begin(), walls.end());
+  problem.lower_bound = top;
+  return problem;
+}
+
 TEST(PlanConflicts, RandomProblemsGetSoundPlansWithAndWithoutFixedBuffers) {
   Random random(1);
   for (int round = 0; round < 500; ++round) {
@@ -79,6 +101,23 @@ TEST(PlanConflicts, OthersGoAroundWhatIsFixed) {
   const Plan plan = SolveConflicts(problem, WithWork(1000000));
   EXPECT_EQ(plan.offsets, (std::vector<std::int64_t>{256, 0, 768}));
   EXPECT_EQ(plan.height, 1280);
+}
+
+// A single pass is a third too high.
+TEST(PlanConflicts, PiecesFindTheirGapsBetweenWalls) {
+  std::int64_t heights = 0;
+  std::int64_t bounds = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const ConflictProblem problem = WalledProblem(4, 12, random);
+    ASSERT_TRUE(CheckConflictProblem(problem).ok());
+    const Plan plan = SolveConflicts(problem, WithWork(8000000));
+    const absl::Status status = ValidatePlan(problem, plan);
+    ASSERT_TRUE(status.ok()) << status;
+    heights += plan.height;
+    bounds += problem.lower_bound;
+  }
+  EXPECT_LE(heights, bounds + bounds / 25);
 }
 
 TEST(PlanConflicts, SameWorkGivesTheSamePlanAndMoreNeverAWorseOne) {
