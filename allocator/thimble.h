@@ -120,7 +120,7 @@ typedef struct thimble_stats {
   uint64_t plan_misses;      /* found their place occupied */
   uint64_t plan_homeless;    /* had no place */
   uint64_t plan_height;      /* bytes the plan in use needs; 0 if there is none */
-  uint64_t plan_lower_bound; /* bytes any plan for these requests needs */
+  uint64_t plan_lower_bound; /* most bytes these requests held at once */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);

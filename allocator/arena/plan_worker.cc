@@ -25,13 +25,15 @@ bool PlanWorker::Wake() {
     }
   }
   is_wanted_ = true;
+  is_idle_.store(false);
   changed_.notify_all();
   return true;
 }
 
 void PlanWorker::WaitUntilIdle() {
+  if (is_idle_.load()) return;
   MutexLock lock(&mutex_);
-  while (is_wanted_ || is_busy_) mutex_.Wait(changed_);
+  while (!is_idle_.load()) mutex_.Wait(changed_);
 }
 
 void PlanWorker::Run() {
@@ -42,11 +44,10 @@ void PlanWorker::Run() {
       continue;
     }
     is_wanted_ = false;
-    is_busy_ = true;
     mutex_.Unlock();
     work_(cancel_);
     mutex_.Lock();
-    is_busy_ = false;
+    is_idle_.store(!is_wanted_);
     changed_.notify_all();
   }
   mutex_.Unlock();

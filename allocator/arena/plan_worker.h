@@ -27,7 +27,7 @@ class PlanWorker {
   // The work is done once more. False if the system has no thread for it.
   bool Wake();
 
-  // Returns when all that was woken for is done.
+  // Returns when all that was woken for is done; at once if that is so already.
   void WaitUntilIdle();
 
  private:
@@ -38,7 +38,7 @@ class PlanWorker {
   Mutex mutex_{LockRank::kWorker};
   std::condition_variable_any changed_;
   bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_busy_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_idle_{true};  // changes under mutex_
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 

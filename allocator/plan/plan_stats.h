@@ -18,7 +18,7 @@ struct PlanStats {
   std::uint64_t misses = 0;    // found their place occupied
   std::uint64_t homeless = 0;  // had no place
   Bytes height = 0;            // of the plan that serves; 0 if none does
-  Bytes lower_bound = 0;       // what any plan for the same seats needs
+  Bytes lower_bound = 0;       // the most bytes these seats took at once
 };
 
 }  // namespace thimble

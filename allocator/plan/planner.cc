@@ -157,7 +157,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling) {
   waiting.places.assign(places_.size(), kNoPlace);
   waiting.ceiling = ceiling;
   waiting.height = static_cast<Bytes>(plan.height);
-  waiting.lower_bound = static_cast<Bytes>(plan.lower_bound);
+  waiting.lower_bound = draft.lower_bound;
   waiting.since = season_;
   for (std::size_t i = 0; i < draft.seats.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);

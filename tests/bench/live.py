@@ -54,7 +54,6 @@ JAX = {
 }
 
 PROGRAMS = {
-    "resnet50": (TF, ["resnet50.py", "--steps", "3", "--batch", "8"]),
     "gpt2": (TF, ["gpt2.py", "--steps", "3", "--layers", "4", "--tokens", "256"]),
     "gpt2_lengths": (TF, ["gpt2.py", "--steps", "8", "--layers", "2", "--tokens", "256",
                           "--lengths", "variable"]),

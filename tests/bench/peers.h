@@ -18,7 +18,7 @@ class Driver;
 
 namespace thimble::bench {
 
-std::unique_ptr<Policy> MakeThimble(Driver& driver);
+std::unique_ptr<Policy> MakeThimble(Driver& driver, bool plan);
 
 // tsl::BFCAllocator of the stock TensorFlow wheel. `capacity` is its memory limit; without growth
 // it takes all of that at the first request.

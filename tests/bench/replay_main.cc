@@ -32,7 +32,8 @@ constexpr char kHelp[] =
     R"(replay FILE... [--policy P]... [--repeat N] [--json]
 
 Replays traces (A <id> <bytes> [stream] [key] | F <id> | S | # comment) on allocation policies.
-  --policy P   thimble, bfc, bfc_growth, gmlake, expandable or cnmem; may be repeated. Default: all
+  --policy P   thimble, thimble_plan, bfc, bfc_growth, gmlake, expandable or cnmem; may be repeated.
+               Default: all
   --repeat N   replays in a row for the driver figures. Default: 3
   --json       one JSON object per trace and policy on standard output, nothing else there
 
@@ -66,10 +67,6 @@ absl::StatusOr<PolicyKind> PolicyFromFlag(absl::string_view name) {
   const std::string known = absl::StrJoin(
       AllPolicies(), ", ",
       [](std::string* out, PolicyKind kind) { absl::StrAppend(out, PolicyName(kind)); });
-  if (name == "thimble_plan") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("policy 'thimble_plan' is not built yet; use one of ", known));
-  }
   return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no policy; use one of ", known));
 }
 

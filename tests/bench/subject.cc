@@ -11,7 +11,9 @@ std::unique_ptr<Policy> MakePolicy(PolicyKind kind, Bytes capacity, Sizing sizin
   Driver& driver = device->driver();
   switch (kind) {
     case PolicyKind::kThimble:
-      return MakeThimble(driver);
+      return MakeThimble(driver, /*plan=*/false);
+    case PolicyKind::kThimblePlan:
+      return MakeThimble(driver, /*plan=*/true);
     case PolicyKind::kBfc:
     case PolicyKind::kBfcGrowth:
       return MakeBfc(std::make_unique<DriverRegions>(driver), capacity,
@@ -30,8 +32,8 @@ std::unique_ptr<Policy> MakePolicy(PolicyKind kind, Bytes capacity, Sizing sizin
 
 const std::vector<PolicyKind>& AllPolicies() {
   static const auto* const kAll = new std::vector<PolicyKind>{
-      PolicyKind::kThimble, PolicyKind::kBfc,        PolicyKind::kBfcGrowth,
-      PolicyKind::kGmlake,  PolicyKind::kExpandable, PolicyKind::kCnmem};
+      PolicyKind::kThimble, PolicyKind::kThimblePlan, PolicyKind::kBfc,  PolicyKind::kBfcGrowth,
+      PolicyKind::kGmlake,  PolicyKind::kExpandable,  PolicyKind::kCnmem};
   return *kAll;
 }
 
@@ -39,6 +41,8 @@ absl::string_view PolicyName(PolicyKind kind) {
   switch (kind) {
     case PolicyKind::kThimble:
       return "thimble";
+    case PolicyKind::kThimblePlan:
+      return "thimble_plan";
     case PolicyKind::kBfc:
       return "bfc";
     case PolicyKind::kBfcGrowth:

@@ -13,7 +13,15 @@
 
 namespace thimble::bench {
 
-enum class PolicyKind : std::uint8_t { kThimble, kBfc, kBfcGrowth, kGmlake, kExpandable, kCnmem };
+enum class PolicyKind : std::uint8_t {
+  kThimble,
+  kThimblePlan,
+  kBfc,
+  kBfcGrowth,
+  kGmlake,
+  kExpandable,
+  kCnmem
+};
 
 // In the order of reports.
 const std::vector<PolicyKind>& AllPolicies();

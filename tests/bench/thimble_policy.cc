@@ -1,4 +1,5 @@
-// Thimble as its users run it: an Arena with default options, growing from empty.
+// Thimble as its users run it: an Arena with default options, growing from empty; with plans or
+// without.
 #include <utility>
 
 #include "allocator/arena/arena.h"
@@ -15,6 +16,8 @@ class ThimblePolicy final : public Policy {
   std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) override {
     const absl::StatusOr<Address> block =
         arena_->Allocate(bytes, /*alignment=*/0, StreamId{stream}, key);
+    // A replay takes milliseconds: without waiting, it would be over before its first plan.
+    arena_->WaitForPlans();
     return block.ok() ? *block : 0;
   }
 
@@ -28,8 +31,10 @@ class ThimblePolicy final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> MakeThimble(Driver& driver) {
-  absl::StatusOr<std::unique_ptr<Arena>> arena = Arena::Create(ArenaOptions(), &driver);
+std::unique_ptr<Policy> MakeThimble(Driver& driver, bool plan) {
+  ArenaOptions options;
+  options.plan = plan;
+  absl::StatusOr<std::unique_ptr<Arena>> arena = Arena::Create(options, &driver);
   THIMBLE_CHECK(arena.ok(), "an arena with default options can be made");
   return std::make_unique<ThimblePolicy>(*std::move(arena));
 }
