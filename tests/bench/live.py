@@ -211,7 +211,8 @@ def main():
     parser.add_argument("--json", action="store_true", help="one object per program and allocator")
     parser.add_argument("--only", action="append", choices=PROGRAMS, metavar="PROGRAM",
                         help=f"one of {', '.join(PROGRAMS)}; may be given again")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    # One more than processors: TensorFlow waits ten seconds before it gives up.
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
     options = parser.parse_args()
     compiled = tempfile.TemporaryDirectory()
     bench = Bench(options.simulator, compiled.name)
