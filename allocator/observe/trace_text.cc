@@ -9,8 +9,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
@@ -44,13 +44,6 @@ absl::string_view NextField(absl::string_view* line) {
   const absl::string_view field = line->substr(begin, end - begin);
   line->remove_prefix(end);
   return field;
-}
-
-// What people see of a text that may be anything at all.
-std::string Quote(absl::string_view text) {
-  constexpr std::size_t kShown = 60;
-  const bool cut = text.size() > kShown;
-  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)), cut ? "...'" : "'");
 }
 
 class Parser {

@@ -10,10 +10,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble::plan {
@@ -22,13 +22,6 @@ namespace {
 enum Column : std::size_t { kId, kLower, kUpper, kSize, kColumns };
 constexpr std::array<absl::string_view, kColumns> kNames = {"id", "lower", "upper", "size"};
 constexpr absl::string_view kForm = "write 'id,lower,upper,size'";
-
-// What people see of a text that may be anything at all.
-std::string Quote(absl::string_view text) {
-  constexpr std::size_t kShown = 60;
-  const bool cut = text.size() > kShown;
-  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)), cut ? "...'" : "'");
-}
 
 class Parser {
  public:

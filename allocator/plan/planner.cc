@@ -168,6 +168,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling) {
 }
 
 void Planner::Abandon() {
+  wants_plan_ = false;  // there may have been no draft
   packing_ = false;
   pause_ = kLongestPause;
 }

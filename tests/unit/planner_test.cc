@@ -176,6 +176,12 @@ TEST_F(PlannerTest, PlacesAboveTheCeilingAreNotUsed) {
   EXPECT_GT(planner_.stats().homeless, 0u);
 }
 
+TEST_F(PlannerTest, WhoCannotPackAtAllIsNotAskedAgainAtOnce) {
+  RunUntilAPlanIsWanted();
+  planner_.Abandon();
+  EXPECT_FALSE(planner_.WantsPlan());
+}
+
 TEST_F(PlannerTest, WithoutAnAnswerThereIsNoPlan) {
   RunUntilAPlanIsWanted();
   planner_.MakeDraft({});
