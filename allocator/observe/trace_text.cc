@@ -1,10 +1,6 @@
 #include "allocator/observe/trace_text.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/text_file.h"
 
 namespace thimble {
 namespace {
@@ -187,15 +184,6 @@ absl::Status Parser::ParseLine(absl::string_view line) {
   return Error(letter, "is no event: a line starts with A, F, S, O or #");
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-absl::Status FileError(const std::string& path, int error) {
-  const std::string text = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
-}
-
 }  // namespace
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name) {
@@ -209,31 +197,14 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name)
 }
 
 absl::StatusOr<Trace> ReadTraceFile(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return FileError(path, errno);
-  std::string text;
-  constexpr std::size_t kBlock = std::size_t{1} << 20;
-  for (;;) {
-    const std::size_t size = text.size();
-    text.resize(size + kBlock);
-    const std::size_t count = std::fread(&text[size], 1, kBlock, file.get());
-    text.resize(size + count);
-    if (count < kBlock) break;
-  }
-  if (std::ferror(file.get()) != 0) return FileError(path, errno);
+  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return ParseTrace(text, path);
 }
 
 absl::Status WriteTraceFile(const Trace& trace, const std::string& path) {
   std::string text;
   for (const TraceOp& op : trace.ops) AppendTraceOp(op, &text);
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
-  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-      std::fflush(file.get()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("'", path, "' could not be written: ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
+  return WriteTextFile(text, path);
 }
 
 void AppendTraceOp(const TraceOp& op, std::string* text) {

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/text_file.h"
 
 namespace thimble::plan {
 namespace {
@@ -127,16 +124,6 @@ absl::Status Parser::ParseLine(absl::string_view line) {
   return is_header ? ParseHeader(fields) : ParseBuffer(fields);
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-absl::Status CannotRead(const std::string& path, int error) {
-  const std::string text = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
-}
-
 }  // namespace
 
 absl::StatusOr<NamedProblem> ParseProblemCsv(absl::string_view text, absl::string_view name) {
@@ -148,15 +135,7 @@ absl::StatusOr<NamedProblem> ParseProblemCsv(absl::string_view text, absl::strin
 }
 
 absl::StatusOr<NamedProblem> ReadProblemFile(const std::string& path) {
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return CannotRead(path, errno);
-  std::string text;
-  std::array<char, std::size_t{1} << 16> block;
-  for (std::size_t count = block.size(); count == block.size();) {
-    count = std::fread(block.data(), 1, block.size(), file.get());
-    text.append(block.data(), count);
-  }
-  if (std::ferror(file.get()) != 0) return CannotRead(path, errno);
+  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return ParseProblemCsv(text, path);
 }
 
@@ -170,14 +149,7 @@ std::string PlanCsv(const std::vector<std::string>& ids, const Plan& plan) {
 
 absl::Status WritePlanFile(const std::vector<std::string>& ids, const Plan& plan,
                            const std::string& path) {
-  const std::string text = PlanCsv(ids, plan);
-  const File file(std::fopen(path.c_str(), "wb"));
-  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-      std::fflush(file.get()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("'", path, "' could not be written: ", std::strerror(errno)));
-  }
-  return absl::OkStatus();
+  return WriteTextFile(PlanCsv(ids, plan), path);
 }
 
 }  // namespace thimble::plan

@@ -1,0 +1,51 @@
+#include "allocator/base/text_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace thimble {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+absl::Status CannotRead(const std::string& path, int error) {
+  const std::string text = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
+  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return CannotRead(path, errno);
+  std::string text;
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  for (;;) {
+    const std::size_t size = text.size();
+    text.resize(size + kBlock);
+    const std::size_t count = std::fread(&text[size], 1, kBlock, file.get());
+    text.resize(size + count);
+    if (count < kBlock) break;
+  }
+  if (std::ferror(file.get()) != 0) return CannotRead(path, errno);
+  return text;
+}
+
+absl::Status WriteTextFile(absl::string_view text, const std::string& path) {
+  const File file(std::fopen(path.c_str(), "wb"));
+  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+      std::fflush(file.get()) != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("'", path, "' could not be written: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace thimble
