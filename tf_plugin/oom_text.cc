@@ -40,9 +40,8 @@ std::string Remedy(const thimble_oom& oom) {
       return absl::StrCat(Size(oom.missing),
                           " less: a smaller batch, mixed precision, or tf.recompute_grad");
     case THIMBLE_OOM_FRAGMENTATION:
-      return oom.largest_stitchable > oom.largest_free || oom.largest_free == oom.free
-                 ? "a smaller chunk in THIMBLE_CONF, such as chunk:2MiB"
-                 : "stitch:on in THIMBLE_CONF, if it is off, or a smaller chunk";
+      return absl::StrCat(Size(oom.missing), " less, or stitch:on in THIMBLE_CONF if it is off; ",
+                          "stitching does not join pieces smaller than a chunk");
     case THIMBLE_OOM_LIMIT:
       return absl::StrCat("a limit higher by ", Size(oom.missing), "; the device has ",
                           Size(oom.device_free), " free (limit in THIMBLE_CONF, memory_limit, ",

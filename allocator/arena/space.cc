@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Space>> Space::Create(Driver* driver, const Space
 Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
              std::unique_ptr<AliasSpace> aliases)
     : options_(options),
-      small_limit_(options.chunk_bytes / 8),
+      small_limit_(options.chunk_bytes / 16),
       limit_(options.limit),
       home_(std::move(home)),
       aliases_(std::move(aliases)),
@@ -72,7 +72,12 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
 
 absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
-  return StitchOrGrow(request, tag);
+  absl::StatusOr<Address> address = StitchOrGrow(request, tag);
+  if (!address.ok()) {
+    // Between small blocks, then: worse for those to come than any other place.
+    if (const auto in_slabs = BestFit(Pool::kSmall, request, tag)) return *in_slabs;
+  }
+  return address;
 }
 
 std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {

@@ -54,7 +54,7 @@ TEST_P(HardTrace, FitsThreeTimesWithinTheBoundOnDriverTime) {
       ASSERT_TRUE(address.ok()) << "replay " << replay << ": " << address.status();
       addresses[op.id] = *address;
       // A stitched block maps its chunks and one more at either end.
-      if (op.bytes >= kChunk / 8) chunks_asked_for += op.bytes / kChunk + 2;
+      if (op.bytes >= kChunk / 16) chunks_asked_for += op.bytes / kChunk + 2;
     }
   }
   (*arena)->CheckInvariants();

@@ -63,6 +63,21 @@ TEST_F(SpaceTest, SmallBlocksShareOneSlot) {
   EXPECT_FALSE(space_->IsSmall(kSlot));
 }
 
+TEST_F(SpaceTest, ALargeBlockGoesBetweenSmallOnesOnlyWhereNothingElseIsLeft) {
+  Make(2);
+  const std::vector<Address> small = Fill(kSlot / kUnit, kUnit);
+  for (std::size_t i = 1; i < small.size(); ++i) Free(small[i]);
+  const Address apart = Allocate(kSlot / 2);
+  EXPECT_EQ(space_->reserved(), 2 * kSlot) << "new memory comes first";
+  Allocate(kSlot / 2);
+  const Address between = Allocate(kSlot / 2);
+  EXPECT_EQ(Try(kSlot / 2).status().code(), absl::StatusCode::kResourceExhausted);
+  Free(between);
+  Free(apart);
+  EXPECT_EQ(Allocate(kSlot / 2), apart);
+  Allocate(kSlot - kUnit);
+}
+
 TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {
   Make(64);
   Checker(16);
