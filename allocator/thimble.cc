@@ -261,17 +261,18 @@ const char* thimble_options(const thimble_arena* arena) {
 
 thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
                                 uint64_t stream, uint64_t key, void** block) {
-  return thimble_allocate_in_step(arena, bytes, alignment, stream, key, 0, block);
+  return thimble_allocate_in_step(arena, bytes, alignment, stream, key, 0, 0, block);
 }
 
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
-                                        uint64_t stream, uint64_t key, uint64_t step,
+                                        uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block) {
   if (arena == nullptr) return NullArgument("arena");
   if (block == nullptr) return NullArgument("block");
   *block = nullptr;
   return Guard([&]() -> absl::Status {
-    const auto address = arena->arena->Allocate(bytes, alignment, StreamId{stream}, key, step);
+    const auto address =
+        arena->arena->Allocate(bytes, alignment, StreamId{stream}, key, step, resident != 0);
     if (!address.ok()) return address.status();
     *block = reinterpret_cast<void*>(*address);
     return absl::OkStatus();

@@ -65,9 +65,11 @@ thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t align
 
 /* The same for a caller who knows its steps: requests of one step of training have the same `step`,
  * of another one another (0: not known). A plan recognises a request by its key, its size and how
- * often that came before in its step. */
+ * often that came before in its step. Blocks that are expected to outlive many steps (`resident` is
+ * not 0) are kept together, out of the way of those that come and go. */
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
-                                        uint64_t stream, uint64_t key, uint64_t step, void** block);
+                                        uint64_t stream, uint64_t key, uint64_t step, int resident,
+                                        void** block);
 
 /* Returns a block. Work already submitted to `stream` may still use it; other streams get its
  * memory only when `stream` has passed this point. */

@@ -1,6 +1,7 @@
 #include "tf_plugin/tf_allocator.h"
 
 #include "absl/log/log.h"
+#include "absl/strings/match.h"
 #include "tf_plugin/arenas.h"
 #include "tf_plugin/oom_text.h"
 #include "tsl/profiler/lib/scoped_memory_debug_annotation.h"
@@ -29,6 +30,15 @@ const tsl::profiler::MemoryDebugAnnotation& Current() {
 }
 absl::string_view CurrentOp() { return Current().pending_op_name; }
 
+// Whether an op makes a new value of a variable: AssignAddVariableOp, ResourceApplyAdam. What it
+// asks for, in the first step mostly, is the memory of that variable from then on. Nodes are named
+// after their op unless a program says otherwise; a wrong guess costs nothing but a worse place.
+bool UpdatesVariable(absl::string_view op) {
+  const std::size_t slash = op.rfind('/');
+  if (slash != absl::string_view::npos) op.remove_prefix(slash + 1);
+  return absl::StartsWith(op, "Assign") || absl::StartsWith(op, "Resource");
+}
+
 }  // namespace
 
 TfAllocator::TfAllocator(thimble_arena* arena, const Options& options)
@@ -44,12 +54,14 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
   const bool has_key = bytes > kLargestWithoutKey;
   const std::uint64_t key = has_key ? names_.Remember(CurrentOp()) : 0;
   const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
+  const bool resident = has_key && UpdatesVariable(CurrentOp());
   const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
   const std::uint64_t stream = idle_only ? kIdleStream : stream_.load(std::memory_order_relaxed);
   thimble_status status = THIMBLE_OK;
   const auto try_allocate = [&] {
     void* block = nullptr;
-    status = thimble_allocate_in_step(arena_, bytes, alignment, stream, key, step, &block);
+    status =
+        thimble_allocate_in_step(arena_, bytes, alignment, stream, key, step, resident, &block);
     return block;
   };
   void* block = try_allocate();

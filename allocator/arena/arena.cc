@@ -17,7 +17,7 @@ namespace thimble {
 namespace {
 
 // A thread of its own, and most plans are as low as can be long before.
-constexpr double kPlanSeconds = 1;
+constexpr double kPlanSeconds = 0.25;
 
 absl::Status BadAlignment(Bytes alignment) {
   return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,
@@ -60,7 +60,8 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
 absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver) {
   THIMBLE_ASSIGN_OR_RETURN(const SpaceOptions fitted, FitToDriver(options, driver->properties()));
   THIMBLE_ASSIGN_OR_RETURN(auto space, Space::Create(driver, fitted));
-  THIMBLE_ASSIGN_OR_RETURN(auto marks, SmallMarks::Create(fitted.limit, fitted.chunk_bytes));
+  THIMBLE_ASSIGN_OR_RETURN(auto marks,
+                           SmallMarks::Create(space->home().capacity(), fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
   return std::unique_ptr<Arena>(new Arena(options, std::move(space), std::move(marks)));
 }
@@ -76,7 +77,7 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId stream,
-                                        std::uint64_t key, std::uint64_t step) {
+                                        std::uint64_t key, std::uint64_t step, bool resident) {
   // bytes - 1 wraps for zero, which is not small then. Alignments that are wrong are told below.
   if (bytes - 1 < kMagazineLargest && alignment <= kUnit && (alignment & (alignment - 1)) == 0 &&
       UseMagazines()) {
@@ -87,11 +88,11 @@ absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId s
       return address;
     }
   }
-  return AllocateSlow(bytes, alignment, stream, key, step);
+  return AllocateSlow(bytes, alignment, stream, key, step, resident);
 }
 
 absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                            std::uint64_t key, std::uint64_t step) {
+                                            std::uint64_t key, std::uint64_t step, bool resident) {
   if (bytes == 0) return Address{0};
   if (alignment > HomeSpace::kAlignment || (alignment != 0 && !IsPowerOfTwo(alignment))) {
     return BadAlignment(alignment);
@@ -104,11 +105,13 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   // A cached block has many owners in turn: none of them would be true for long.
   request.key = may_be_cached ? 0 : key;
   request.step = step;
+  request.resident = resident;
 
   MutexLock lock(&mutex_);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
   request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
   if (request.bytes > space_->limit()) return OutOfMemory(request);
+  if (space_->PlanIsDue()) ActivatePlan();
   absl::StatusOr<Address> address = space_->Allocate(request);
   if (!address.ok()) {
     address = ClimbLadder(request);
@@ -146,6 +149,13 @@ void Arena::Plan(const std::atomic<bool>& cancel) {
   space_->AdoptPlan(draft, plan);
 }
 
+void Arena::ActivatePlan() {
+  // What a stream may still use stays where it is.
+  WaitForStreams().IgnoreError();
+  // Another thread may have been faster meanwhile.
+  if (space_->PlanIsDue()) space_->ActivatePlan();
+}
+
 void Arena::ReportChangedMemory() {
   if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
     ReportMemory();
@@ -169,7 +179,7 @@ absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {
   space_->CleanPassed();
   absl::StatusOr<Address> address = space_->Allocate(request);
   if (address.ok()) return address;
-  space_->DropIdleAliases();
+  space_->DropIdle();
   if (absl::Status status = WaitForStreams(); !status.ok()) return status;
   address = space_->Allocate(request);
   if (address.ok() || options_.retry.count() == 0) return address;
@@ -329,7 +339,7 @@ ArenaStats Arena::StatsLocked() {
   cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
   stats.in_use = heap.used_bytes() - stats.magazines;
   stats.free_small = heap.free_bytes(Pool::kSmall);
-  stats.free_large = heap.free_bytes(Pool::kLarge);
+  stats.free_large = heap.free_bytes() - stats.free_small;
   stats.spare = space_->home().spare_bytes();
   stats.reserved = space_->reserved();
   stats.vacant = heap.vacant_bytes();

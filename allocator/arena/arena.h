@@ -55,7 +55,7 @@ class Arena {
   // the least, kUnit). Zero bytes give address 0. kResourceExhausted carries FormatOom().
   // Requests of one step of training carry the same `step`; 0 if it is not known.
   absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream, std::uint64_t key,
-                                   std::uint64_t step = 0);
+                                   std::uint64_t step = 0, bool resident = false);
 
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
@@ -93,7 +93,7 @@ class Arena {
         std::unique_ptr<SmallMarks> marks);
 
   absl::StatusOr<Address> AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                       std::uint64_t key, std::uint64_t step);
+                                       std::uint64_t key, std::uint64_t step, bool resident);
   absl::Status FreeSlow(Address address, StreamId stream);
 
   absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -108,6 +108,7 @@ class Arena {
 
   // On the worker's thread.
   void Plan(const std::atomic<bool>& cancel);
+  void ActivatePlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // What is known without the mutex about the small block at `address`; nothing for any other.
   SmallMarks::Mark MarkAt(Address address) const {

@@ -34,7 +34,7 @@ OomReport ExplainOom(Space& space, const Request& request) {
   OomReport report;
   report.requested = request.bytes;
   report.in_use = space.heap().used_bytes();
-  report.free = space.heap().free_bytes(Pool::kLarge) + space.heap().free_bytes(Pool::kSmall);
+  report.free = space.heap().free_bytes();
   report.reserved = space.reserved();
   report.limit = space.limit();
   report.largest_free = space.heap().LargestFree();

@@ -19,6 +19,11 @@ Bytes AliasCapacity(const SpaceOptions& options) {
   return 4 * options.limit + Stitcher::kMaxMappings * options.chunk_bytes;
 }
 
+// With plans, memory moves to where they need it, and addresses between residents may stay unused.
+Bytes HomeCapacity(const SpaceOptions& options) {
+  return options.plan ? 4 * options.limit : options.limit;
+}
+
 // What a request may need when its place must be searched for without knowing its alignment.
 Bytes PaddedBytes(const Request& request) { return request.bytes + request.alignment - kUnit; }
 
@@ -26,7 +31,7 @@ Bytes PaddedBytes(const Request& request) { return request.bytes + request.align
 
 absl::StatusOr<std::unique_ptr<Space>> Space::Create(Driver* driver, const SpaceOptions& options) {
   THIMBLE_ASSIGN_OR_RETURN(auto home,
-                           HomeSpace::Create(driver, options.limit, options.chunk_bytes));
+                           HomeSpace::Create(driver, HomeCapacity(options), options.chunk_bytes));
   THIMBLE_ASSIGN_OR_RETURN(auto aliases, AliasSpace::Create(home.get(), AliasCapacity(options)));
   return std::unique_ptr<Space>(new Space(options, std::move(home), std::move(aliases)));
 }
@@ -71,17 +76,35 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
 }
 
 absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag tag) {
+  if (request.resident) {
+    if (const auto address = ResidentFit(request, tag)) return *address;
+  }
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
   absl::StatusOr<Address> address = StitchOrGrow(request, tag);
   if (!address.ok()) {
-    // Between small blocks, then: worse for those to come than any other place.
-    if (const auto in_slabs = BestFit(Pool::kSmall, request, tag)) return *in_slabs;
+    // Between other blocks, then: worse for those to come than any other place.
+    for (const Pool pool : {Pool::kResident, Pool::kSmall}) {
+      if (const auto in_slabs = BestFit(pool, request, tag)) return *in_slabs;
+    }
   }
   return address;
 }
 
+std::optional<Address> Space::ResidentFit(const Request& request, StreamTag tag) {
+  BlockId found = heap_.FindFit(Pool::kResident, tag, PaddedBytes(request));
+  if (found == kNoBlock) found = heap_.RefillResident(PaddedBytes(request), tag);
+  if (found == kNoBlock) return std::nullopt;
+  // From its end, so that what is left is where the next slabs will be.
+  const Bytes begin = AlignDown(heap_.EndOf(found) - request.bytes, request.alignment);
+  const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
+  return Hand({block, home_->base() + begin}, request);
+}
+
 std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
+  // A plan has use for what is free: then new memory comes first.
+  if (heap_.keeps_slabs())
+    TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).IgnoreError();
   if (!heap_.RefillSmall(tag)) {
     if (!TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok()) return std::nullopt;
     heap_.RefillSmall(tag);
@@ -138,7 +161,7 @@ std::optional<Address> Space::PlannedFit(SeatId seat, const Request& request, St
 
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
   if (frontier_.last_tag() > 1) CleanPassed();
-  heap_.DrainSmall(tag);
+  if (!heap_.keeps_slabs()) heap_.DrainSmall(tag);
   if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
 
   const Bytes bytes = PaddedBytes(request);
@@ -284,18 +307,23 @@ absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, G
   const Bytes in_large = InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
   const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
     if (part == 0) return absl::OkStatus();
-    THIMBLE_RETURN_IF_ERROR(home_->Back(offset, part, chunk_bytes));
-    if (offset == heap_.end()) {
-      heap_.Append(part, tag);
-    } else {
-      heap_.Refill({offset, offset + part}, tag);
-    }
+    THIMBLE_RETURN_IF_ERROR(BackAt(offset, part, chunk_bytes, tag));
     growth->push_back({offset, offset + part});
     offset += part;
     return absl::OkStatus();
   };
   THIMBLE_RETURN_IF_ERROR(take(in_large, large));
   return take(bytes - in_large, options_.chunk_bytes);
+}
+
+absl::Status Space::BackAt(Bytes offset, Bytes bytes, Bytes chunk_bytes, StreamTag tag) {
+  THIMBLE_RETURN_IF_ERROR(home_->Back(offset, bytes, chunk_bytes));
+  if (offset == heap_.end()) {
+    heap_.Append(bytes, tag);
+  } else {
+    heap_.Refill({offset, offset + bytes}, tag);
+  }
+  return absl::OkStatus();
 }
 
 // Nobody has used these bytes yet. What the driver does not take back stays, as free memory: the
@@ -320,29 +348,19 @@ absl::Status Space::Trim(Bytes keep, Bytes* released) {
   if (reserved() > keep) stitcher_.DropIdle();
   absl::Status status;
   // From the end, so that the home space stays dense at its beginning.
-  BlockId id = heap_.last();
-  while (status.ok() && id != kNoBlock && reserved() > keep) {
-    const Block block = heap_.block(id);
-    if (block.state != BlockState::kFree || block.pool != Pool::kLarge || block.tag != kCleanTag) {
-      id = block.previous;
-      continue;
-    }
-    Bytes end = block.offset + block.bytes;
-    while (end > block.offset && reserved() > keep) {
-      const ChunkId chunk_id = home_->ChunkAt(end - 1);
-      const Chunk chunk = home_->chunk(chunk_id);
-      const Extent whole = {chunk.offset, chunk.offset + chunk.bytes};
-      end = whole.begin;
-      if (whole.begin < block.offset || whole.end > block.offset + block.bytes) continue;
-      if (chunk.aliases > 0) continue;
-      status = home_->Vacate(chunk_id);
-      if (!status.ok()) break;
-      heap_.Vacate(whole);
-    }
-    id = block.previous;
-  }
+  ForEachIdleChunk([&](ChunkId id, Extent chunk) {
+    if (!status.ok() || reserved() <= keep) return false;
+    status = home_->Vacate(id);
+    if (status.ok()) heap_.Vacate(chunk);
+    return status.ok();
+  });
   *released = before - std::min(before, reserved());
   return status;
+}
+
+void Space::DropIdle() {
+  heap_.DrainSmall(kCleanTag);
+  stitcher_.DropIdle();
 }
 
 // --- Streams -----------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ struct Request {
   StreamId stream{};
   std::uint64_t key = 0;   // who asks
   std::uint64_t step = 0;  // in which step; 0 if that is not known
+  bool resident = false;   // whether the block is expected to stay
 };
 
 class Space {
@@ -77,8 +78,12 @@ class Space {
   // Whether it is time to call DraftPlan().
   bool WantsPlan() const { return planner_ != nullptr && planner_->WantsPlan(); }
   Planner::Draft DraftPlan();
-  // An answer to the draft, which is used from the end of this step on; nothing if there is none.
+  // An answer to the draft, nothing if there is none.
   void AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan);
+  // Whether it is time to call ActivatePlan(), best after waiting for the streams: it brings memory
+  // that nobody uses to where the plan needs it and gives the rest of that back to the driver.
+  bool PlanIsDue() const { return planner_ != nullptr && planner_->IsDue(); }
+  void ActivatePlan();
   PlanStats plan_stats() const { return planner_ == nullptr ? PlanStats() : planner_->stats(); }
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
@@ -86,7 +91,7 @@ class Space {
   void CleanPassed();  // what streams have passed
   // Points that CleanPassed() needs to be passed to clean all that is free now.
   absl::StatusOr<std::vector<StreamPoint>> RecordStreams() { return frontier_.RecordAll(); }
-  void DropIdleAliases() { stitcher_.DropIdle(); }
+  void DropIdle();  // aliases and slabs that nobody uses
 
   // --- Looking ----------------------------------------------------------------------------------
 
@@ -133,6 +138,7 @@ class Space {
   std::optional<Address> PlannedFit(SeatId seat, const Request& request, StreamTag tag);
   std::optional<Address> TakeAt(Bytes offset, const Request& request, StreamTag tag);
   absl::StatusOr<Address> AllocateLarge(const Request& request, StreamTag tag);
+  std::optional<Address> ResidentFit(const Request& request, StreamTag tag);
   absl::Status Retire(StreamTag tag);
   std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
   std::optional<Address> SmallFit(const Request& request, StreamTag tag);
@@ -146,7 +152,15 @@ class Space {
 
   absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end);
   absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);
+  absl::Status BackAt(Bytes offset, Bytes bytes, Bytes chunk_bytes, StreamTag tag);
   void UndoGrowth(const Growth& growth);
+  template <typename Visit>
+  void ForEachIdleChunk(Visit visit);
+  std::vector<Extent> FindObstacles() const;
+  Extent InnerOf(Extent gap) const;
+  Bytes BackedBytes(Extent slots) const;
+  Planner::Ground FindGround() const;
+  bool BackRegion(Extent region);
   absl::Status NotABlock(Address address) const;
   void CheckSeats() const;
 
@@ -165,5 +179,27 @@ class Space {
   std::uint64_t stitches_ = 0;
   std::uint64_t stitch_hits_ = 0;
 };
+
+// Visits whole chunks that are free on every stream and have no alias, the highest first, until
+// `visit(id, extent)` is false. It may vacate what it is shown.
+template <typename Visit>
+void Space::ForEachIdleChunk(Visit visit) {
+  for (BlockId id = heap_.last(); id != kNoBlock;) {
+    const Block block = heap_.block(id);
+    id = block.previous;
+    if (block.state != BlockState::kFree || block.pool != Pool::kLarge || block.tag != kCleanTag) {
+      continue;
+    }
+    for (Bytes end = block.offset + block.bytes; end > block.offset;) {
+      const ChunkId chunk_id = home_->ChunkAt(end - 1);
+      const Chunk& chunk = home_->chunk(chunk_id);
+      const Extent whole = {chunk.offset, chunk.offset + chunk.bytes};
+      end = whole.begin;
+      if (whole.begin < block.offset || whole.end > block.offset + block.bytes) continue;
+      if (chunk.aliases > 0) continue;
+      if (!visit(chunk_id, whole)) return;
+    }
+  }
+}
 
 }  // namespace thimble

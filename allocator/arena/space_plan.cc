@@ -1,10 +1,26 @@
-// The part of Space that makes plans. What follows them is on the way of a request: space.cc.
+// The part of Space that makes plans and brings memory to where they need it. What follows them is
+// on the way of a request: space.cc.
+#include <algorithm>
+#include <vector>
+
 #include "absl/container/flat_hash_map.h"
+#include "allocator/arena/growth.h"
 #include "allocator/arena/space.h"
 
 namespace thimble {
 
-Planner::Draft Space::DraftPlan() {
+Planner::Draft Space::DraftPlan() { return planner_->MakeDraft(FindGround()); }
+
+void Space::AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan) {
+  if (plan.has_value()) {
+    planner_->Adopt(draft, *plan);
+  } else {
+    planner_->Abandon();
+  }
+}
+
+// What stays where it is, in order: slabs of other pools, blocks of residents and without a seat.
+std::vector<Extent> Space::FindObstacles() const {
   // Later extents of a stitched block go where the first one goes.
   absl::flat_hash_map<BlockId, SeatId> seat_of_extent;
   pointers_.ForEach([&](Address, BlockId first) {
@@ -14,7 +30,7 @@ Planner::Draft Space::DraftPlan() {
   });
   const auto stays = [&](BlockId id) {
     const Block& block = heap_.block(id);
-    if (block.pool == Pool::kSmall) return true;  // slabs, empty or not
+    if (block.pool != Pool::kLarge) return true;
     if (block.state != BlockState::kUsed) return false;
     const SeatId seat = seat_of_extent.at(id);
     return seat == kNoSeat || planner_->IsResident(seat);
@@ -29,16 +45,107 @@ Planner::Draft Space::DraftPlan() {
       obstacles.push_back(extent);
     }
   }
-  return planner_->MakeDraft(obstacles);
+  return obstacles;
 }
 
-void Space::AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan) {
-  if (plan.has_value()) {
-    // What is there already: a plan is not to take more memory than the steps it learnt from.
-    planner_->Adopt(draft, *plan, heap_.end());
-  } else {
-    planner_->Abandon();
+// The part of a gap between obstacles whose chunks hold nothing of them.
+Extent Space::InnerOf(Extent gap) const {
+  Extent inner = gap;
+  if (const ChunkId id = home_->ChunkAt(gap.begin); id != kNoChunk) {
+    const Chunk& chunk = home_->chunk(id);
+    if (chunk.offset < gap.begin) inner.begin = chunk.offset + chunk.bytes;
   }
+  if (const ChunkId id = home_->ChunkAt(gap.end - 1); id != kNoChunk) {
+    const Chunk& chunk = home_->chunk(id);
+    if (chunk.offset + chunk.bytes > gap.end) inner.end = chunk.offset;
+  }
+  inner.end = std::max(inner.begin, inner.end);
+  return inner;
+}
+
+Bytes Space::BackedBytes(Extent slots) const {
+  Bytes backed = 0;
+  for (Bytes at = slots.begin; at < std::min(slots.end, heap_.end()); at += options_.chunk_bytes) {
+    if (home_->ChunkAt(at) != kNoChunk) backed += options_.chunk_bytes;
+  }
+  return backed;
+}
+
+// All memory but that of obstacles' chunks can be brought together, at the first range of addresses
+// that is large enough. There is no room for places then in what it is taken from.
+Planner::Ground Space::FindGround() const {
+  const std::vector<Extent> obstacles = FindObstacles();
+  struct Gap {
+    Extent all;
+    Extent inner;
+  };
+  std::vector<Gap> gaps;
+  Bytes movable = 0;
+  Bytes begin = 0;
+  const auto add_gap = [&](Bytes end) {
+    if (begin == end) return;
+    const Extent inner = InnerOf({begin, end});
+    gaps.push_back({{begin, end}, inner});
+    movable += BackedBytes(inner);
+  };
+  for (const Extent& obstacle : obstacles) {
+    add_gap(obstacle.begin);
+    begin = obstacle.end;
+  }
+  add_gap(home_->capacity());
+
+  auto chosen = std::find_if(gaps.begin(), gaps.end(),
+                             [&](const Gap& gap) { return gap.inner.bytes() >= movable; });
+  if (chosen == gaps.end()) {
+    chosen = std::max_element(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) {
+      return a.inner.bytes() < b.inner.bytes();
+    });
+  }
+  Planner::Ground ground;
+  ground.region = {chosen->inner.begin, std::min(chosen->inner.begin + movable, chosen->inner.end)};
+  ground.kept = home_->backed_bytes() - movable;
+  for (auto gap = gaps.begin(); gap != chosen; ++gap) {
+    ground.free += gap->all.bytes() - gap->inner.bytes();
+    if (gap->inner.bytes() > 0) ground.obstacles.push_back(gap->inner);
+  }
+  ground.free += chosen->inner.begin - chosen->all.begin;
+  for (const Extent& obstacle : obstacles) {
+    if (obstacle.begin < ground.region.begin) ground.obstacles.push_back(obstacle);
+  }
+  return ground;
+}
+
+void Space::ActivatePlan() {
+  heap_.KeepSlabs();
+  const Extent region = planner_->region();
+  planner_->Activate(BackRegion({region.begin, AlignUp(region.end, options_.chunk_bytes)}));
+}
+
+// Whether all of the region has memory in the end. What is reserved does not grow.
+bool Space::BackRegion(Extent region) {
+  aliases_->RetryHalfDropped();
+  DropIdle();
+  const Bytes before = home_->backed_bytes();
+  ForEachIdleChunk([&](ChunkId id, Extent chunk) {
+    const bool is_outside = chunk.end <= region.begin || chunk.begin >= region.end;
+    if (is_outside && home_->Detach(id).ok()) heap_.Vacate(chunk);
+    return true;
+  });
+  const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
+  bool is_whole = true;
+  for (Bytes at = region.begin; is_whole && at < region.end;) {
+    if (const ChunkId id = home_->ChunkAt(at); id != kNoChunk) {
+      at = home_->chunk(id).offset + home_->chunk(id).bytes;
+      continue;
+    }
+    const bool is_large =
+        at + large <= region.end && home_->HasSpare(large) && BackedBytes({at, at + large}) == 0;
+    const Bytes bytes = is_large ? large : options_.chunk_bytes;
+    is_whole = home_->backed_bytes() + bytes <= before && BackAt(at, bytes, bytes, kCleanTag).ok();
+    at += bytes;
+  }
+  home_->DestroySpares();
+  return is_whole;
 }
 
 }  // namespace thimble

@@ -16,6 +16,8 @@ constexpr std::uint64_t kPoor = 1000;
 // ... and none is better than this one if it was more than one in so many.
 constexpr std::uint64_t kUseless = 2;
 constexpr std::uint32_t kLongestPause = 64;
+// How often memory for a plan is tried to be had once it serves.
+constexpr std::uint32_t kLaterMoments = 4;
 // Seasons after which a seat that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
@@ -34,7 +36,9 @@ SeatId Planner::Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
 void Planner::Leave(SeatId id) {
   seats_.Vacate(id, season_);
   season_low_ = std::min(season_low_, seats_.taken_bytes());
-  if (waiting_.has_value() && seats_.taken_bytes() <= last_low_) Activate();
+  if ((waiting_.has_value() || later_moments_ > 0) && seats_.taken_bytes() <= last_low_) {
+    is_due_ = true;
+  }
 }
 
 void Planner::Undo(SeatId id) {
@@ -49,7 +53,7 @@ std::optional<Bytes> Planner::PlaceOf(SeatId id) {
   return std::nullopt;
 }
 
-// The lowest byte of every gap that is large enough.
+// The lowest byte of every gap that is large enough, the last of which has no end.
 std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
   const Bytes bytes = seats_.seat(id).bytes;
   std::vector<Extent> taken;
@@ -59,7 +63,7 @@ std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
   }
   std::sort(taken.begin(), taken.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
-  taken.push_back({ceiling_, ceiling_});
+  taken.push_back({kNoPlace, kNoPlace});
   std::vector<Bytes> found;
   Bytes begin = 0;
   for (const Extent& extent : taken) {
@@ -85,7 +89,7 @@ void Planner::CloseSeason() {
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 calm_seasons_ >= kCalmSeasons;
   // A moment as empty as the one it waits for may never come.
-  if (waiting_.has_value() && season_ > waiting_->since + 1) Activate();
+  if (waiting_.has_value() && season_ > waiting_->since + 1) is_due_ = true;
   ++season_;
   season_requests_ = 0;
   season_length_ = std::max(kShortestSeason, seats_.size());
@@ -102,6 +106,7 @@ bool Planner::IsResident(SeatId id) const {
 
 void Planner::Retire() {
   serving_ = false;
+  later_moments_ = 0;
   std::fill(places_.begin(), places_.end(), kNoPlace);
   calm_seasons_ = 0;
   next_pause_ = 1;
@@ -110,22 +115,32 @@ void Planner::Retire() {
 
 // --- Planning ----------------------------------------------------------------------------------
 
-Planner::Draft Planner::MakeDraft(std::vector<Extent> obstacles) {
+Planner::Draft Planner::MakeDraft(Ground ground) {
   wants_plan_ = false;
   packing_ = true;
   if (season_ > kMemory) seats_.ForgetBefore(season_ - kMemory);
   Draft draft;
+  Bytes residents = 0;
   for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (!seats_.Exists(id)) places_[id] = kNoPlace;  // forgotten just now
+    if (!seats_.Exists(id)) {
+      places_[id] = kNoPlace;  // forgotten just now
+      continue;
+    }
+    if (IsResident(id)) {
+      residents += seats_.seat(id).bytes;
+      continue;
+    }
     // A request that came once is the beginning of a program, not of a step.
-    if (!seats_.Exists(id) || seats_.seat(id).uses < 2 || IsResident(id)) continue;
+    if (seats_.seat(id).uses < 2) continue;
     draft.seats.push_back(id);
     draft.sizes.push_back(seats_.seat(id).bytes);
   }
-  obstacles.resize(std::min(obstacles.size(), plan::kMaxSlots - draft.seats.size()));
-  draft.obstacles = std::move(obstacles);
+  ground.obstacles.resize(std::min(ground.obstacles.size(), plan::kMaxSlots - draft.seats.size()));
   draft.conflicts = seats_.conflicts();
-  draft.lower_bound = *std::max_element(peaks_.begin(), peaks_.end());
+  draft.peak = *std::max_element(peaks_.begin(), peaks_.end());
+  const Bytes elsewhere = std::min(draft.peak, residents + ground.free);
+  draft.lower_bound = ground.region.begin + draft.peak - elsewhere;
+  draft.ground = std::move(ground);
   return draft;
 }
 
@@ -133,7 +148,7 @@ plan::ConflictProblem Planner::Draft::ToProblem() const {
   plan::ConflictProblem problem;
   problem.sizes.assign(sizes.begin(), sizes.end());
   problem.fixed.assign(sizes.size(), plan::kNotFixed);
-  for (const Extent& obstacle : obstacles) {
+  for (const Extent& obstacle : ground.obstacles) {
     problem.sizes.push_back(static_cast<std::int64_t>(obstacle.bytes()));
     problem.fixed.push_back(static_cast<std::int64_t>(obstacle.begin));
   }
@@ -149,20 +164,22 @@ plan::ConflictProblem Planner::Draft::ToProblem() const {
   return problem;
 }
 
-void Planner::Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling) {
+void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
   packing_ = false;
   pause_ = next_pause_;
   next_pause_ = std::min(2 * next_pause_, kLongestPause);
   Waiting waiting;
   waiting.places.assign(places_.size(), kNoPlace);
-  waiting.ceiling = ceiling;
-  waiting.height = static_cast<Bytes>(plan.height);
-  waiting.lower_bound = draft.lower_bound;
+  waiting.region = {draft.ground.region.begin, draft.ground.region.begin};
+  waiting.kept = draft.ground.kept;
+  waiting.peak = draft.peak;
   waiting.since = season_;
   for (std::size_t i = 0; i < draft.seats.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);
     const Bytes end = place + draft.sizes[i];
-    if (end <= ceiling) waiting.places[draft.seats[i]] = place;
+    if (end > draft.ground.region.end) continue;
+    waiting.places[draft.seats[i]] = place;
+    waiting.region.end = std::max(waiting.region.end, end);
   }
   waiting_ = std::move(waiting);
 }
@@ -173,15 +190,20 @@ void Planner::Abandon() {
   pause_ = kLongestPause;
 }
 
-void Planner::Activate() {
-  waiting_->places.resize(places_.size(), kNoPlace);
-  places_ = std::move(waiting_->places);
-  ceiling_ = waiting_->ceiling;
-  stats_.height = waiting_->height;
-  stats_.lower_bound = waiting_->lower_bound;
-  ++stats_.plans;
-  serving_ = true;
-  waiting_.reset();
+void Planner::Activate(bool region_is_whole) {
+  is_due_ = false;
+  if (waiting_.has_value()) {
+    waiting_->places.resize(places_.size(), kNoPlace);
+    places_ = std::move(waiting_->places);
+    region_ = waiting_->region;
+    stats_.height = waiting_->kept + region_.bytes();
+    stats_.lower_bound = waiting_->peak;
+    ++stats_.plans;
+    serving_ = true;
+    later_moments_ = kLaterMoments + 1;
+    waiting_.reset();
+  }
+  later_moments_ = region_is_whole || !serving_ ? 0 : later_moments_ - 1;
 }
 
 PlanStats Planner::stats() const {
@@ -195,8 +217,7 @@ void Planner::CheckInvariants() const {
   seats_.CheckInvariants();
   for (SeatId id = 0; id < places_.size(); ++id) {
     if (places_[id] == kNoPlace) continue;
-    THIMBLE_CHECK(seats_.Exists(id) && places_[id] + seats_.seat(id).bytes <= ceiling_,
-                  "L1: a place belongs to no seat or is too high");
+    THIMBLE_CHECK(seats_.Exists(id), "L1: a place belongs to no seat");
   }
   THIMBLE_CHECK(stats_.requests == stats_.hits + stats_.misses + stats_.homeless,
                 "L2: a request was counted twice or not at all");

@@ -3,8 +3,9 @@
 //
 // Time is counted in seasons of as many requests as there are seats, about a step of training.
 // After kCalmSeasons in which hardly anything was new, WantsPlan() is true; the caller then packs
-// MakeProblem() on a thread of its own and gives the answer to Adopt(). The plan begins to serve at
-// the next moment that is as empty as any in the last season, which is the end of a step.
+// MakeDraft() on a thread of its own and gives the answer to Adopt(). The plan is due at the next
+// moment that is as empty as any in the last season, which is the end of a step: then the caller
+// sees to it that there is memory in the region of the plan, and calls Activate().
 //
 // A seat that finds its place occupied moves, for good, to one that is free now and that none of
 // its conflicts has. Seats that appear later have no place; when a season has many requests without
@@ -15,7 +16,7 @@
 // comes next.
 //
 // Invariants (CheckInvariants() proves them, and SeatTable's):
-//   L1  A seat with a place exists, and its place ends at or below the ceiling.
+//   L1  A seat with a place exists.
 //   L2  While a plan serves, every request is a hit, a miss or homeless.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
@@ -72,24 +73,38 @@ class Planner {
   // Whether `id` has been taken for so long that its block will stay where it is.
   bool IsResident(SeatId id) const;
 
+  // Where there can be places.
+  struct Ground {
+    Extent region;                  // for most of them: memory will be brought here
+    std::vector<Extent> obstacles;  // where there can be none, up to the end of the region
+    Bytes kept = 0;                 // memory that stays outside the region
+    Bytes free = 0;                 // of that, between the obstacles
+  };
   // What there is to pack. It is taken in a moment; ToProblem() takes longer and needs nothing
   // else.
   struct Draft {
     std::vector<SeatId> seats;
-    std::vector<Bytes> sizes;       // of these seats
-    std::vector<Extent> obstacles;  // where no seat can be
-    SeatConflicts conflicts;        // of all seats, by id
-    Bytes lower_bound = 0;
+    std::vector<Bytes> sizes;  // of these seats
+    Ground ground;
+    SeatConflicts conflicts;  // of all seats, by id
+    Bytes peak = 0;           // the most bytes that all seats, residents too, took at once
+    Bytes lower_bound = 0;    // of the height
 
     // Buffer i is seat i; obstacles follow.
     plan::ConflictProblem ToProblem() const;
   };
-  // All seats but residents, around `obstacles`: what residents and everything else without a seat
-  // occupy. No other plan is wanted until Adopt() or Abandon().
-  Draft MakeDraft(std::vector<Extent> obstacles);
-  // Places that end above `ceiling` are not used.
-  void Adopt(const Draft& draft, const plan::Plan& plan, Bytes ceiling);
+  // All seats but residents, which are obstacles. No other plan is wanted until Adopt() or
+  // Abandon().
+  Draft MakeDraft(Ground ground);
+  // Places that end above the region are not used.
+  void Adopt(const Draft& draft, const plan::Plan& plan);
   void Abandon();
+
+  // Whether Activate() is to be called now. Before, region() should have memory; if it could not be
+  // had everywhere, the plan serves nevertheless, and is due a few times more.
+  bool IsDue() const { return is_due_; }
+  Extent region() const { return waiting_.has_value() ? waiting_->region : region_; }
+  void Activate(bool region_is_whole);
 
   PlanStats stats() const;
   bool IsTaken(SeatId id) const { return seats_.Exists(id) && seats_.seat(id).taken; }
@@ -109,23 +124,24 @@ class Planner {
   };
   struct Waiting {  // a plan that waits for its moment
     std::vector<Bytes> places;
-    Bytes ceiling = 0;
-    Bytes height = 0;
-    Bytes lower_bound = 0;
+    Extent region;  // ends where the highest place does
+    Bytes kept = 0;
+    Bytes peak = 0;
     std::uint32_t since = 0;  // season
   };
 
   void CloseSeason();
-  void Activate();
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
 
   SeatTable seats_;
   std::vector<Bytes> places_;  // by seat; kNoPlace for those without
-  Bytes ceiling_ = 0;
+  Extent region_;
   bool serving_ = false;
   bool wants_plan_ = false;
   bool packing_ = false;
+  bool is_due_ = false;
+  std::uint32_t later_moments_ = 0;  // at which the plan that serves is due again
   std::optional<Waiting> waiting_;
   PlanStats stats_;
 

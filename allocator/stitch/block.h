@@ -14,9 +14,10 @@ inline constexpr BlockId kNoBlock = ~BlockId{0};
 // Everything is a multiple of this; so are the addresses callers see.
 inline constexpr Bytes kUnit = 256;
 
-// Small blocks live in slabs, apart from the large ones, so that they cannot cut up whole chunks.
-enum class Pool : std::uint8_t { kLarge, kSmall };
-inline constexpr int kPools = 2;
+// Small blocks live in slabs, apart from the large ones, so that they cannot cut up whole chunks. So
+// do large ones that are expected to stay: what changes around them keeps its chunks whole.
+enum class Pool : std::uint8_t { kLarge, kSmall, kResident };
+inline constexpr int kPools = 3;
 
 enum class BlockState : std::uint8_t { kUnused, kFree, kUsed, kVacant };
 

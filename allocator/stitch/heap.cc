@@ -204,8 +204,11 @@ inline BlockId Heap::MakeFree(BlockId id, StreamTag tag, Epoch epoch, StreamTag 
 void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
   used_bytes_ -= blocks_[id].bytes;
   id = MakeFree(id, tag, epoch, /*join=*/tag);
-  if (blocks_[id].pool == Pool::kSmall && empty_slab_bytes_ > slab_bytes_) {
+  if (blocks_[id].pool == Pool::kSmall && empty_slab_bytes_ > slab_bytes_ && !keeps_slabs_) {
     ReturnSlabs(id, /*keep=*/slab_bytes_, /*join=*/tag);
+  }
+  if (blocks_[id].pool == Pool::kResident) {
+    MoveSlabs(id, WholeSlabs(blocks_[id]), Pool::kLarge, /*join=*/tag);
   }
 }
 
@@ -235,12 +238,18 @@ void Heap::ReturnSlabs(BlockId id, Bytes keep, StreamTag join) {
   Extent slabs = WholeSlabs(blocks_[id]);
   const Bytes elsewhere = empty_slab_bytes_ - slabs.bytes();
   if (elsewhere < keep) slabs.begin += keep - elsewhere;
-  if (slabs.begin >= slabs.end) return;
+  MoveSlabs(id, slabs, Pool::kLarge, join);
+}
+
+// `slabs` of free block `id` go to another pool. Returns the free block they are part of there.
+BlockId Heap::MoveSlabs(BlockId id, Extent slabs, Pool pool, StreamTag join) {
+  if (slabs.begin >= slabs.end) return id;
   id = Take(id, slabs);
+  used_bytes_ -= slabs.bytes();
   Block& block = blocks_[id];
-  block.pool = Pool::kLarge;
-  used_bytes_ -= block.bytes;
-  MakeFree(id, block.tag, block.epoch, join);
+  block.pool = pool;
+  // Not Release(): that would return slabs at once if an empty one waits for another stream.
+  return MakeFree(id, block.tag, block.epoch, join);
 }
 
 bool Heap::RefillSmall(StreamTag tag) {
@@ -254,12 +263,24 @@ bool Heap::RefillSmall(StreamTag tag) {
   if (found == kNoBlock) bins(Pool::kLarge, kCleanTag).ForEach(blocks_, slab_bytes_, has_slab);
   if (found == kNoBlock) return false;
   const Bytes begin = WholeSlabs(blocks_[found]).begin;
-  const BlockId id = Take(found, {begin, begin + slab_bytes_});
-  used_bytes_ -= slab_bytes_;
-  blocks_[id].pool = Pool::kSmall;
-  // Not Release(): that would return the slab at once if an empty one waits for another stream.
-  MakeFree(id, blocks_[id].tag, blocks_[id].epoch, /*join=*/tag);
+  MoveSlabs(found, {begin, begin + slab_bytes_}, Pool::kSmall, /*join=*/tag);
   return true;
+}
+
+BlockId Heap::RefillResident(Bytes bytes, StreamTag tag) {
+  for (BlockId id = last_; id != kNoBlock; id = blocks_[id].previous) {
+    if (!UsableBy(id, tag)) continue;
+    // What follows may be the rest of an earlier slab, which these slabs will join.
+    const BlockId next = blocks_[id].next;
+    const bool joins = next != kNoBlock && blocks_[next].state == BlockState::kFree &&
+                       blocks_[next].pool == Pool::kResident &&
+                       (blocks_[next].tag == tag || blocks_[next].tag == kCleanTag);
+    const Bytes wanted = AlignUp(bytes - (joins ? blocks_[next].bytes : 0), slab_bytes_);
+    const Extent slabs = WholeSlabs(blocks_[id]);
+    if (slabs.bytes() < wanted) continue;
+    return MoveSlabs(id, {slabs.end - wanted, slabs.end}, Pool::kResident, /*join=*/tag);
+  }
+  return kNoBlock;
 }
 
 void Heap::DrainSmall(StreamTag tag) {

@@ -9,16 +9,19 @@
 //   exist. H4  The address index names the first block of every slot. H5  free_bytes(),
 //   used_bytes(), vacant_bytes() and empty_slab_bytes_ are the sums over blocks.
 //
-// Small blocks (Pool::kSmall) come from slabs: whole slots taken out of the large pool. One empty
-// slab is kept, the others return to the large pool as soon as they are empty.
+// Small blocks (Pool::kSmall) and residents (Pool::kResident) come from slabs: whole slots taken
+// out of the large pool, to which they return as soon as they are empty. One empty slab of the
+// small pool is kept, or all of them.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "allocator/base/bytes.h"
@@ -60,16 +63,22 @@ class Heap {
   void Clean(StreamTag tag, Epoch passed);
   // Whether anything freed on `tag` still waits to be cleaned.
   bool HasTagged(StreamTag tag) const {
-    return tag < bins_.size() &&
-           !(bins(Pool::kLarge, tag).empty() && bins(Pool::kSmall, tag).empty());
+    return tag < bins_.size() && std::any_of(bins_[tag]->begin(), bins_[tag]->end(),
+                                             [](const Bins& bins) { return !bins.empty(); });
   }
 
   // --- Slabs -----------------------------------------------------------------------------------
 
   // Moves one slab from the large to the small pool; false if no free block holds a whole one.
   bool RefillSmall(StreamTag tag);
+  // When no free resident block has `bytes`: moves slabs there, the highest there are, and returns
+  // the block that has now; kNoBlock if there are too few in a row.
+  BlockId RefillResident(Bytes bytes, StreamTag tag);
   // Moves every empty slab back; clean ones may join what is free on `tag` only.
   void DrainSmall(StreamTag tag);
+  // From now on, only DrainSmall() does that.
+  void KeepSlabs() { keeps_slabs_ = true; }
+  bool keeps_slabs() const { return keeps_slabs_; }
 
   // --- Looking ---------------------------------------------------------------------------------
 
@@ -105,6 +114,9 @@ class Heap {
   Bytes used_bytes() const { return used_bytes_; }
   Bytes vacant_bytes() const { return vacant_bytes_; }
   Bytes free_bytes(Pool pool) const { return free_bytes_[static_cast<int>(pool)]; }
+  Bytes free_bytes() const {
+    return std::accumulate(free_bytes_.begin(), free_bytes_.end(), Bytes{0});
+  }
   // The largest free block, whoever may use it.
   Bytes LargestFree() const;
 
@@ -129,6 +141,7 @@ class Heap {
   void RemoveVacant(BlockId id);
 
   Extent WholeSlabs(const Block& block) const;
+  BlockId MoveSlabs(BlockId id, Extent slabs, Pool pool, StreamTag join);
   void ReturnSlabs(BlockId id, Bytes keep, StreamTag join);
 
   void CheckBins() const;
@@ -145,6 +158,7 @@ class Heap {
   Bytes vacant_bytes_ = 0;
   std::array<Bytes, kPools> free_bytes_{};
   Bytes empty_slab_bytes_ = 0;  // whole slabs inside free blocks of the small pool
+  bool keeps_slabs_ = false;
 };
 
 }  // namespace thimble

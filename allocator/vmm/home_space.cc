@@ -95,13 +95,26 @@ void HomeSpace::Adopt(Bytes offset, Bytes bytes, ChunkHandle handle) {
 }
 
 absl::Status HomeSpace::Vacate(ChunkId id) {
+  const Loose loose = {chunks_[id].handle, chunks_[id].bytes};
+  THIMBLE_RETURN_IF_ERROR(Unplace(id));
+  RetireHandle(loose);
+  return absl::OkStatus();
+}
+
+absl::Status HomeSpace::Detach(ChunkId id) {
+  const Loose loose = {chunks_[id].handle, chunks_[id].bytes};
+  THIMBLE_RETURN_IF_ERROR(Unplace(id));
+  KeepSpare(loose);
+  return absl::OkStatus();
+}
+
+absl::Status HomeSpace::Unplace(ChunkId id) {
   Chunk& chunk = chunks_[id];
   THIMBLE_CHECK(chunk.aliases == 0, "V2: a chunk with aliases cannot leave its place");
   THIMBLE_RETURN_IF_ERROR(driver_->Unmap(base_ + chunk.offset, chunk.bytes));
   const std::size_t first = chunk.offset / slot_bytes_;
   std::fill_n(slots_.begin() + first, chunk.bytes / slot_bytes_, kNoChunk);
   backed_bytes_ -= chunk.bytes;
-  RetireHandle({chunk.handle, chunk.bytes});
   chunk = {};
   unused_.push_back(id);
   return absl::OkStatus();
@@ -120,9 +133,17 @@ absl::StatusOr<ChunkHandle> HomeSpace::TakeHandle(Bytes bytes) {
 }
 
 void HomeSpace::RetireHandle(Loose loose) {
-  if (driver_->Destroy(loose.handle).ok()) return;
+  if (!driver_->Destroy(loose.handle).ok()) KeepSpare(loose);
+}
+
+void HomeSpace::KeepSpare(Loose loose) {
   spares_.push_back(loose);
   spare_bytes_ += loose.bytes;
+}
+
+bool HomeSpace::HasSpare(Bytes bytes) const {
+  return std::any_of(spares_.begin(), spares_.end(),
+                     [&](const Loose& spare) { return spare.bytes == bytes; });
 }
 
 void HomeSpace::DestroySpares() {

@@ -10,14 +10,14 @@
 //
 // Invariants (CheckInvariants() proves them):
 //   V1  Below end(), every slot names the chunk mapped there, or is vacant.
-//   V2  A chunk covers whole slots, all of which name it; its place never moves.
+//   V2  A chunk covers whole slots, all of which name it.
 //   V3  backed_bytes() is the sum over chunks; spare_bytes() the sum over spares and stuck places.
 //   V4  A call that returns an error changes neither places nor backed_bytes().
 //
-// A chunk that the driver refuses to destroy is kept as a *spare* and is the first to be used
-// again. A place that the driver refuses to unmap while a failed Back() is undone is *stuck*: it
-// counts as vacant, and unmapping it is tried again before it is backed, or with DestroySpares().
-// So no driver error can lose a byte or hand one out twice.
+// A *spare* is a chunk without a place, the first to be used again: one that was detached, or that
+// the driver refused to destroy. A place that the driver refuses to unmap while a failed Back() is
+// undone is *stuck*: it counts as vacant, and unmapping it is tried again before it is backed, or
+// with DestroySpares(). So no driver error can lose a byte or hand one out twice.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -65,8 +65,12 @@ class HomeSpace {
   // bytes any more, on any stream.
   [[nodiscard]] absl::Status Vacate(ChunkId id);
 
-  // Tries again to give back what the driver refused before.
+  // The same, but the chunk is not destroyed: it is a spare now.
+  [[nodiscard]] absl::Status Detach(ChunkId id);
+
+  // Gives all spares back, and tries again what the driver refused before.
   void DestroySpares();
+  bool HasSpare(Bytes bytes) const;
 
   // kNoChunk where `offset` is vacant or beyond end().
   ChunkId ChunkAt(Bytes offset) const {
@@ -96,6 +100,8 @@ class HomeSpace {
 
   absl::StatusOr<ChunkHandle> TakeHandle(Bytes bytes);
   void RetireHandle(Loose loose);
+  void KeepSpare(Loose loose);
+  absl::Status Unplace(ChunkId id);
   absl::Status ClearStuck(Bytes offset, Bytes bytes);
   absl::Status MapAll(Bytes offset, Bytes bytes, Bytes chunk_bytes,
                       std::vector<ChunkHandle>* mapped);

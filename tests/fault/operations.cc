@@ -70,6 +70,44 @@ auto WithIdleAlias(std::size_t chunks, Bytes bytes) {
   };
 }
 
+// The same two blocks again and again, between others that stay.
+void RunStep(Scene& scene) {
+  std::vector<Address> blocks;
+  for (const Bytes chunks : {5, 3}) {
+    const auto address = scene.Allocate(chunks * kChunk);
+    ASSERT_TRUE(address.ok()) << address.status();
+    blocks.push_back(*address);
+  }
+  for (const Address block : blocks) ASSERT_TRUE(scene.Free(block).ok());
+  scene.arena().WaitForPlans();
+}
+
+ArenaOptions WithPlans(Bytes chunks) {
+  ArenaOptions options = WithLimit(chunks);
+  options.plan = true;
+  return options;
+}
+
+// After so many steps, a plan is due with the next request.
+int StepsUntilDue() {
+  Scene scene(WithPlans(32));
+  EXPECT_TRUE(scene.Open().ok());
+  Checkered(20)(scene);
+  int steps = 0;
+  while (scene.stats().plan.plans == 0 && steps < 1000) {
+    RunStep(scene);
+    ++steps;
+  }
+  return steps - 1;
+}
+
+void PlanIsDue(Scene& scene) {
+  static const int steps = StepsUntilDue();
+  Checkered(20)(scene);
+  for (int i = 0; i < steps; ++i) RunStep(scene);
+  ASSERT_EQ(scene.stats().plan.plans, 0u);
+}
+
 // Every tag is taken by a stream that has freed something.
 void ManyStreams(Scene& scene) {
   scene.Fill(1, kChunk);
@@ -119,6 +157,10 @@ bool DroppedAlias(Stats before, Stats after) {
 bool EmptiedMagazines(Stats before, Stats after) {
   return before.magazines > 0 && after.magazines == 0;
 }
+bool FollowsPlan(Stats before, Stats after) {
+  return after.plan.plans == before.plan.plans + 1 && after.plan.hits == 1 &&
+         after.reserved < before.reserved;
+}
 bool RanOut(Stats before, Stats after) { return after.out_of_memory == before.out_of_memory + 1; }
 
 std::vector<Operation> Allocations() {
@@ -145,6 +187,7 @@ std::vector<Operation> Allocations() {
        17},
       {"AllocateRefillsHolesAndGrows", WithLimit(32), WithHoles(8), Allocates(6 * kChunk),
        RefilledHoles, 24},
+      {"AllocateActivatesPlan", WithPlans(32), PlanIsDue, Allocates(5 * kChunk), FollowsPlan, 20},
       {"AllocateWhatAnotherStreamFreed", WithLimit(8),
        [](Scene& scene) {
          scene.Fill(8, kChunk, StreamId{1});

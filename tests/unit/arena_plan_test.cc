@@ -68,6 +68,42 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   EXPECT_EQ(addresses(), first);
 }
 
+// Residents cut the memory into pieces of three chunks; a step needs blocks of seven.
+TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
+  MakeLearning();
+  std::vector<Address> residents;
+  std::vector<Address> between;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    residents.push_back(Ask(100 + i, kChunk));
+    between.push_back(Ask(200 + i, 3 * kChunk));
+  }
+  for (const Address block : between) Free(block);
+  const auto step = [this] {
+    ++step_;
+    std::vector<Address> blocks;
+    for (std::uint64_t key = 1; key <= 6; ++key) blocks.push_back(Ask(key, 7 * kChunk));
+    for (const Address block : blocks) Free(block);
+    arena_->WaitForPlans();
+  };
+  const ArenaStats learning = [&] {
+    for (int i = 0; i < 5; ++i) step();
+    return stats();
+  }();
+  EXPECT_GT(learning.stitches, 0u);
+  for (int i = 0; i < 60; ++i) step();
+  const ArenaStats before = stats();
+  ASSERT_GE(before.plan.plans, 1u);
+  EXPECT_LE(before.peak_reserved, learning.peak_reserved);
+  EXPECT_EQ(before.reserved, (16 + 6 * 7) * kChunk) << "what was not needed went back";
+  EXPECT_EQ(before.plan.height, before.reserved);
+  const std::uint64_t calls = device_.calls();
+  step();
+  EXPECT_EQ(device_.calls(), calls);
+  EXPECT_EQ(stats().plan.hits - before.plan.hits, 6u);
+  EXPECT_EQ(stats().stitches, before.stitches);
+  for (const Address block : residents) Free(block);
+}
+
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
   MakeLearning();
   for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));

@@ -199,6 +199,42 @@ TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
 }
 
+TEST_F(HeapTest, AllEmptySlabsAreKeptIfSoWished) {
+  heap_.Append(4 * kSlab, kCleanTag);
+  heap_.KeepSlabs();
+  std::vector<BlockId> blocks;
+  for (int slab = 0; slab < 3; ++slab) {
+    ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
+    blocks.push_back(Take(kSlab, kCleanTag, Pool::kSmall));
+  }
+  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, 0);
+  EXPECT_EQ(heap_.free_bytes(Pool::kSmall), 3 * kSlab);
+  heap_.DrainSmall(kCleanTag);
+  EXPECT_EQ(heap_.free_bytes(Pool::kSmall), 0u);
+}
+
+TEST_F(HeapTest, ResidentSlabsAreTheHighestAndJoin) {
+  heap_.Append(8 * kSlab, kCleanTag);
+  const BlockId first = heap_.RefillResident(kSlab + kUnit, kCleanTag);
+  ASSERT_NE(first, kNoBlock);
+  EXPECT_EQ(heap_.block(first).offset, 6 * kSlab);
+  heap_.Take(first, {7 * kSlab - kUnit, 8 * kSlab});
+  const BlockId second = heap_.RefillResident(kSlab + kUnit, kCleanTag);
+  ASSERT_NE(second, kNoBlock);
+  EXPECT_EQ(heap_.block(second).offset, 5 * kSlab) << "one slab and the rest of the first two";
+  EXPECT_EQ(heap_.EndOf(second), 7 * kSlab - kUnit);
+  EXPECT_EQ(heap_.RefillResident(7 * kSlab, kCleanTag), kNoBlock);
+}
+
+TEST_F(HeapTest, EmptyResidentSlabsReturnAtOnce) {
+  heap_.Append(8 * kSlab, kCleanTag);
+  const BlockId free = heap_.RefillResident(3 * kSlab, kCleanTag);
+  const BlockId used = heap_.Take(free, {5 * kSlab, 8 * kSlab});
+  EXPECT_EQ(heap_.LargestFree(), 5 * kSlab);
+  heap_.Release(used, kOne, 1);
+  EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 8 * kSlab);
+}
+
 TEST_F(HeapTest, WithoutAWholeSlabThereIsNoRefill) {
   heap_.Append(2 * kSlab, kCleanTag);
   heap_.Take(heap_.first(), {kSlab / 2, kSlab + kSlab / 2});

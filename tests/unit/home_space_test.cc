@@ -95,6 +95,29 @@ TEST_F(HomeSpaceTest, AChunkThatIsNotDestroyedIsUsedAgainFirst) {
   device_.driver()->Disarm();
 }
 
+TEST_F(HomeSpaceTest, ADetachedChunkIsTheFirstToBeUsedElsewhere) {
+  ASSERT_TRUE(Back(0, 2).ok());
+  ASSERT_TRUE(home_->Detach(ChunkAt(0)).ok());
+  EXPECT_EQ(ChunkAt(0), kNoChunk);
+  EXPECT_EQ(device_.used(), 2 * kSlot) << "it stays reserved";
+  EXPECT_TRUE(home_->HasSpare(kSlot));
+  EXPECT_FALSE(home_->HasSpare(2 * kSlot));
+  const std::uint64_t created = device_.calls(DriverCall::kCreate);
+  ASSERT_TRUE(Back(2, 1).ok());
+  EXPECT_EQ(device_.calls(DriverCall::kCreate), created);
+  EXPECT_FALSE(home_->HasSpare(kSlot));
+  ByteAt(home_->base() + 2 * kSlot) = 7;
+}
+
+TEST_F(HomeSpaceTest, AChunkThatCannotBeDetachedStays) {
+  ASSERT_TRUE(Back(0, 2).ok());
+  device_.driver()->FailAll(DriverCall::kUnmap);
+  EXPECT_FALSE(home_->Detach(ChunkAt(0)).ok());
+  device_.driver()->Disarm();
+  EXPECT_EQ(home_->backed_bytes(), 2 * kSlot);
+  ByteAt(home_->base()) = 7;
+}
+
 TEST_F(HomeSpaceTest, SparesAreDestroyedWhenTheDriverIsWell) {
   ASSERT_TRUE(Back(0, 2).ok());
   device_.driver()->FailAll(DriverCall::kDestroy);

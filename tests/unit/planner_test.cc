@@ -13,7 +13,7 @@ namespace {
 // What a step does, in order: a positive number takes that key's block, a negative one frees it.
 using Script = std::vector<int>;
 
-constexpr Bytes kCeiling = kGiB;
+constexpr Bytes kPlenty = kGiB;
 
 // Lifetimes are nested as in a forward and a backward pass.
 const Script kTraining = {1, 2, 3, 4, 5, -5, 6, -6, -4, 7, -7, -3, 8, -8, -2, -1};
@@ -34,7 +34,7 @@ class PlannerTest : public testing::Test {
   }
 
   // Somewhere behind everything that plans know of.
-  Bytes Elsewhere(int key) const { return kCeiling + static_cast<Bytes>(key) * kGiB; }
+  Bytes Elsewhere(int key) const { return kPlenty + static_cast<Bytes>(key) * kGiB; }
 
   void Take(int key) {
     const Bytes bytes = BytesOf(key);
@@ -64,8 +64,12 @@ class PlannerTest : public testing::Test {
   void Run(const Script& script) {
     ++step_;
     for (const int event : script) {
+      if (planner_.IsDue()) {
+        planner_.Activate(region_is_whole_);
+        ++activations_;
+      }
       Do(event);
-      if (planner_.WantsPlan()) MakePlan(kCeiling);
+      if (planner_.WantsPlan()) MakePlan(kPlenty);
     }
   }
 
@@ -77,11 +81,14 @@ class PlannerTest : public testing::Test {
     ASSERT_TRUE(planner_.WantsPlan());
   }
 
-  void MakePlan(Bytes ceiling) {
+  void MakePlan(Bytes memory) {
     plan::SolveOptions options;
     options.max_work = 1000000;
-    const Planner::Draft draft = planner_.MakeDraft(obstacles_);
-    planner_.Adopt(draft, plan::SolveConflicts(draft.ToProblem(), options), ceiling);
+    Planner::Ground ground;
+    ground.region = {0, memory};
+    ground.obstacles = obstacles_;
+    const Planner::Draft draft = planner_.MakeDraft(ground);
+    planner_.Adopt(draft, plan::SolveConflicts(draft.ToProblem(), options));
   }
 
   struct Held {
@@ -93,6 +100,8 @@ class PlannerTest : public testing::Test {
   std::uint64_t step_ = 0;
   std::map<int, Held> held_;
   std::vector<Extent> obstacles_;
+  bool region_is_whole_ = true;
+  int activations_ = 0;
 };
 
 TEST_F(PlannerTest, ALoopIsLearntAndThenServed) {
@@ -168,12 +177,26 @@ TEST_F(PlannerTest, APlanThatNoLongerFitsIsDroppedAndReplaced) {
   EXPECT_EQ(planner_.stats().hits - before, 5u);
 }
 
-TEST_F(PlannerTest, PlacesAboveTheCeilingAreNotUsed) {
+TEST_F(PlannerTest, PlacesForWhichThereIsNoMemoryAreNotUsed) {
   RunUntilAPlanIsWanted();
-  MakePlan(/*ceiling=*/8 * kMiB);
+  MakePlan(/*memory=*/8 * kMiB);
   for (int i = 0; i < 3; ++i) Run(kTraining);
   EXPECT_GT(planner_.stats().hits, 0u);
   EXPECT_GT(planner_.stats().homeless, 0u);
+}
+
+TEST_F(PlannerTest, TheRegionEndsWithTheHighestPlace) {
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  EXPECT_EQ(activations_, 1);
+  EXPECT_EQ(planner_.region().begin, 0u);
+  EXPECT_EQ(planner_.region().end, planner_.stats().height);
+}
+
+TEST_F(PlannerTest, APlanWithoutAllItsMemoryIsDueAgainButNotForEver) {
+  region_is_whole_ = false;
+  for (int i = 0; i < 80; ++i) Run(kTraining);
+  EXPECT_EQ(planner_.stats().plans, 1u) << "it serves nevertheless";
+  EXPECT_EQ(activations_, 5);
 }
 
 TEST_F(PlannerTest, WhoCannotPackAtAllIsNotAskedAgainAtOnce) {

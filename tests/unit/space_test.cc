@@ -20,10 +20,11 @@ class SpaceTest : public testing::Test {
   }
   void TearDown() override { space_->CheckInvariants(); }
 
-  absl::StatusOr<Address> Try(Bytes bytes, Bytes alignment = kUnit) {
+  absl::StatusOr<Address> Try(Bytes bytes, Bytes alignment = kUnit, bool resident = false) {
     Request request;
     request.bytes = bytes;
     request.alignment = alignment;
+    request.resident = resident;
     return space_->Allocate(request);
   }
   Address Allocate(Bytes bytes) {
@@ -76,6 +77,28 @@ TEST_F(SpaceTest, ALargeBlockGoesBetweenSmallOnesOnlyWhereNothingElseIsLeft) {
   Free(apart);
   EXPECT_EQ(Allocate(kSlot / 2), apart);
   Allocate(kSlot - kUnit);
+}
+
+TEST_F(SpaceTest, ResidentsLeaveTheChunksOfOthersWhole) {
+  Make(16);
+  const std::vector<Address> blocks = Fill(4, 4 * kSlot);
+  for (const Address block : blocks) Free(block);
+  for (int i = 0; i < 4; ++i) {
+    Allocate(3 * kSlot);
+    ASSERT_TRUE(Try(kSlot / 2, kUnit, /*resident=*/true).ok());
+  }
+  EXPECT_EQ(space_->heap().LargestFree(), 2 * kSlot) << "the four share two slots";
+  EXPECT_EQ(space_->reserved(), 16 * kSlot);
+  const auto aligned = Try(kSlot - kUnit, kSlot / 2, /*resident=*/true);
+  ASSERT_TRUE(aligned.ok()) << aligned.status();
+  EXPECT_EQ(*aligned % (kSlot / 2), 0u);
+}
+
+TEST_F(SpaceTest, AResidentWithoutRoomInWholeSlotsGoesWhereOthersGo) {
+  Make(2);
+  Allocate(kSlot / 2);
+  Allocate(kSlot);
+  EXPECT_TRUE(Try(kSlot / 2, kUnit, /*resident=*/true).ok());
 }
 
 TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {
