@@ -17,7 +17,7 @@ namespace thimble {
 namespace {
 
 // A thread of its own, and most plans are as low as can be long before.
-constexpr double kPlanSeconds = 0.25;
+constexpr double kPlanSeconds = 1;
 
 absl::Status BadAlignment(Bytes alignment) {
   return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,

@@ -304,7 +304,9 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, 
 
 absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth) {
   const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
-  const Bytes in_large = InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
+  // Large chunks are harder to move.
+  const Bytes in_large =
+      options_.plan ? 0 : InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
   const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
     if (part == 0) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(BackAt(offset, part, chunk_bytes, tag));

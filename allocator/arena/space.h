@@ -40,7 +40,7 @@ struct SpaceOptions {
   Bytes limit = 0;        // a positive multiple of chunk_bytes; it may be lowered later
   Bytes chunk_bytes = 0;  // a power of two, at least the driver's granularity
   bool stitch = true;
-  bool plan = true;
+  bool plan = false;
 };
 
 struct Request {
@@ -160,6 +160,7 @@ class Space {
   Extent InnerOf(Extent gap) const;
   Bytes BackedBytes(Extent slots) const;
   Planner::Ground FindGround() const;
+  bool HasRoomForChange() const;
   bool BackRegion(Extent region);
   absl::Status NotABlock(Address address) const;
   void CheckSeats() const;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "allocator/arena/growth.h"
 #include "allocator/arena/space.h"
 
 namespace thimble {
@@ -115,7 +114,22 @@ Planner::Ground Space::FindGround() const {
   return ground;
 }
 
+// Blocks of the old order stand in the way of the new one until they are freed, and others must go
+// elsewhere meanwhile. If there is no room for that, the old order is the better one.
+bool Space::HasRoomForChange() const {
+  Bytes in_the_way = 0;
+  pointers_.ForEach([&](Address, BlockId id) {
+    const Block& block = heap_.block(id);
+    if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
+    if (planner_->DuePlaceOf(block.seat) != block.offset) in_the_way += BytesOf(block);
+  });
+  const auto device = driver().GetMemoryInfo();
+  const Bytes allowed = limit() - home_->backed_bytes();
+  return in_the_way <= std::min(allowed, device.ok() ? device->free_bytes : 0);
+}
+
 void Space::ActivatePlan() {
+  if (!HasRoomForChange()) return planner_->Postpone();
   heap_.KeepSlabs();
   const Extent region = planner_->region();
   planner_->Activate(BackRegion({region.begin, AlignUp(region.end, options_.chunk_bytes)}));
@@ -131,18 +145,11 @@ bool Space::BackRegion(Extent region) {
     if (is_outside && home_->Detach(id).ok()) heap_.Vacate(chunk);
     return true;
   });
-  const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
+  const Bytes slot = options_.chunk_bytes;
   bool is_whole = true;
-  for (Bytes at = region.begin; is_whole && at < region.end;) {
-    if (const ChunkId id = home_->ChunkAt(at); id != kNoChunk) {
-      at = home_->chunk(id).offset + home_->chunk(id).bytes;
-      continue;
-    }
-    const bool is_large =
-        at + large <= region.end && home_->HasSpare(large) && BackedBytes({at, at + large}) == 0;
-    const Bytes bytes = is_large ? large : options_.chunk_bytes;
-    is_whole = home_->backed_bytes() + bytes <= before && BackAt(at, bytes, bytes, kCleanTag).ok();
-    at += bytes;
+  for (Bytes at = region.begin; is_whole && at < region.end; at += slot) {
+    if (home_->ChunkAt(at) != kNoChunk) continue;
+    is_whole = home_->backed_bytes() + slot <= before && BackAt(at, slot, slot, kCleanTag).ok();
   }
   home_->DestroySpares();
   return is_whole;

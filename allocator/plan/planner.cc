@@ -16,8 +16,9 @@ constexpr std::uint64_t kPoor = 1000;
 // ... and none is better than this one if it was more than one in so many.
 constexpr std::uint64_t kUseless = 2;
 constexpr std::uint32_t kLongestPause = 64;
-// How often memory for a plan is tried to be had once it serves.
+// How often memory for a plan is tried to be had once it serves, and how often it is put off.
 constexpr std::uint32_t kLaterMoments = 4;
+constexpr std::uint32_t kMostPostponed = 8;
 // Seasons after which a seat that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
@@ -89,14 +90,21 @@ void Planner::CloseSeason() {
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 calm_seasons_ >= kCalmSeasons;
   // A moment as empty as the one it waits for may never come.
-  if (waiting_.has_value() && season_ > waiting_->since + 1) is_due_ = true;
+  if (waiting_.has_value() && season_ > waiting_->since + 1 + waiting_->postponed) is_due_ = true;
   ++season_;
   season_requests_ = 0;
-  season_length_ = std::max(kShortestSeason, seats_.size());
+  std::uint32_t recurring = 0;
+  for (SeatId id = 0; id < seats_.end(); ++id) recurring += Recurs(id) ? 1 : 0;
+  season_length_ = std::max(kShortestSeason, recurring);
   last_low_ = std::exchange(season_low_, seats_.taken_bytes());
   peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
   seats_.ResetPeak();
   mark_ = {seats_.new_seats(), seats_.new_conflicts(), stats_.requests, stats_.hits};
+}
+
+// A request that came once is the beginning of a program, not of a step.
+bool Planner::Recurs(SeatId id) const {
+  return seats_.Exists(id) && seats_.seat(id).uses >= 2 && !IsResident(id);
 }
 
 bool Planner::IsResident(SeatId id) const {
@@ -122,16 +130,9 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
   Draft draft;
   Bytes residents = 0;
   for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (!seats_.Exists(id)) {
-      places_[id] = kNoPlace;  // forgotten just now
-      continue;
-    }
-    if (IsResident(id)) {
-      residents += seats_.seat(id).bytes;
-      continue;
-    }
-    // A request that came once is the beginning of a program, not of a step.
-    if (seats_.seat(id).uses < 2) continue;
+    if (!seats_.Exists(id)) places_[id] = kNoPlace;  // forgotten just now
+    if (seats_.Exists(id) && IsResident(id)) residents += seats_.seat(id).bytes;
+    if (!Recurs(id)) continue;
     draft.seats.push_back(id);
     draft.sizes.push_back(seats_.seat(id).bytes);
   }
@@ -204,6 +205,19 @@ void Planner::Activate(bool region_is_whole) {
     waiting_.reset();
   }
   later_moments_ = region_is_whole || !serving_ ? 0 : later_moments_ - 1;
+}
+
+void Planner::Postpone() {
+  is_due_ = false;
+  if (!waiting_.has_value() || ++waiting_->postponed < kMostPostponed) return;
+  waiting_.reset();
+  pause_ = kLongestPause;
+}
+
+std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {
+  const std::vector<Bytes>& places = waiting_.has_value() ? waiting_->places : places_;
+  if (id >= places.size() || places[id] == kNoPlace) return std::nullopt;
+  return places[id];
 }
 
 PlanStats Planner::stats() const {

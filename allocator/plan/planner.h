@@ -1,7 +1,7 @@
 // Learns what training repeats and says where each request is to go. Advice only: the caller uses a
 // place if its bytes are free, and must know what to do if they are not.
 //
-// Time is counted in seasons of as many requests as there are seats, about a step of training.
+// Time is counted in seasons of as many requests as there are seats that recur, about a step.
 // After kCalmSeasons in which hardly anything was new, WantsPlan() is true; the caller then packs
 // MakeDraft() on a thread of its own and gives the answer to Adopt(). The plan is due at the next
 // moment that is as empty as any in the last season, which is the end of a step: then the caller
@@ -105,6 +105,10 @@ class Planner {
   bool IsDue() const { return is_due_; }
   Extent region() const { return waiting_.has_value() ? waiting_->region : region_; }
   void Activate(bool region_is_whole);
+  // Not now: the next moment may be better. A plan for which none is good is given up.
+  void Postpone();
+  // Where the plan that is due wants `id` to be; nothing if anywhere.
+  std::optional<Bytes> DuePlaceOf(SeatId id) const;
 
   PlanStats stats() const;
   bool IsTaken(SeatId id) const { return seats_.Exists(id) && seats_.seat(id).taken; }
@@ -128,9 +132,11 @@ class Planner {
     Bytes kept = 0;
     Bytes peak = 0;
     std::uint32_t since = 0;  // season
+    std::uint32_t postponed = 0;
   };
 
   void CloseSeason();
+  bool Recurs(SeatId id) const;
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
 

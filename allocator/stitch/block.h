@@ -14,8 +14,8 @@ inline constexpr BlockId kNoBlock = ~BlockId{0};
 // Everything is a multiple of this; so are the addresses callers see.
 inline constexpr Bytes kUnit = 256;
 
-// Small blocks live in slabs, apart from the large ones, so that they cannot cut up whole chunks. So
-// do large ones that are expected to stay: what changes around them keeps its chunks whole.
+// Small blocks live in slabs, apart from the large ones, so that they cannot cut up whole chunks.
+// So do large ones that are expected to stay: what changes around them keeps its chunks whole.
 enum class Pool : std::uint8_t { kLarge, kSmall, kResident };
 inline constexpr int kPools = 3;
 

@@ -141,11 +141,6 @@ void HomeSpace::KeepSpare(Loose loose) {
   spare_bytes_ += loose.bytes;
 }
 
-bool HomeSpace::HasSpare(Bytes bytes) const {
-  return std::any_of(spares_.begin(), spares_.end(),
-                     [&](const Loose& spare) { return spare.bytes == bytes; });
-}
-
 void HomeSpace::DestroySpares() {
   ClearStuck(0, capacity_).IgnoreError();
   for (const Loose& loose : std::exchange(spares_, {})) {

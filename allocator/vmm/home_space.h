@@ -70,7 +70,6 @@ class HomeSpace {
 
   // Gives all spares back, and tries again what the driver refused before.
   void DestroySpares();
-  bool HasSpare(Bytes bytes) const;
 
   // kNoChunk where `offset` is vacant or beyond end().
   ChunkId ChunkAt(Bytes offset) const {

@@ -1,5 +1,6 @@
 // An arena that learns: what its figures say, and what becomes of the thread that plans.
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -102,6 +103,27 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   EXPECT_EQ(stats().plan.hits - before.plan.hits, 6u);
   EXPECT_EQ(stats().stitches, before.stitches);
   for (const Address block : residents) Free(block);
+}
+
+// As with parameters that are not donated: what a step makes is there until the end of the next.
+TEST_F(ArenaPlan, TheOldOrderStaysWhereThereIsNoRoomForTheNew) {
+  for (const Bytes room : {Bytes{0}, 30 * kChunk}) {
+    ArenaOptions options;
+    options.plan = true;
+    Make(30 * kChunk + room, options);
+    std::vector<Address> old;
+    for (int i = 0; i < 60; ++i) {
+      std::vector<Address> blocks;
+      for (std::uint64_t key = 1; key <= 5; ++key) blocks.push_back(Ask(key, key * kChunk));
+      for (const Address block : std::exchange(old, blocks)) Free(block);
+      arena_->WaitForPlans();
+    }
+    const ArenaStats now = stats();
+    EXPECT_EQ(now.out_of_memory, 0u);
+    EXPECT_EQ(now.plan.plans > 0, room > 0);
+    for (const Address block : old) Free(block);
+    arena_.reset();
+  }
 }
 
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {

@@ -100,12 +100,11 @@ TEST_F(HomeSpaceTest, ADetachedChunkIsTheFirstToBeUsedElsewhere) {
   ASSERT_TRUE(home_->Detach(ChunkAt(0)).ok());
   EXPECT_EQ(ChunkAt(0), kNoChunk);
   EXPECT_EQ(device_.used(), 2 * kSlot) << "it stays reserved";
-  EXPECT_TRUE(home_->HasSpare(kSlot));
-  EXPECT_FALSE(home_->HasSpare(2 * kSlot));
+  EXPECT_EQ(home_->spare_bytes(), kSlot);
   const std::uint64_t created = device_.calls(DriverCall::kCreate);
   ASSERT_TRUE(Back(2, 1).ok());
   EXPECT_EQ(device_.calls(DriverCall::kCreate), created);
-  EXPECT_FALSE(home_->HasSpare(kSlot));
+  EXPECT_EQ(home_->spare_bytes(), 0u);
   ByteAt(home_->base() + 2 * kSlot) = 7;
 }
 

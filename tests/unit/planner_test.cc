@@ -199,6 +199,23 @@ TEST_F(PlannerTest, APlanWithoutAllItsMemoryIsDueAgainButNotForEver) {
   EXPECT_EQ(activations_, 5);
 }
 
+TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
+  RunUntilAPlanIsWanted();
+  MakePlan(kPlenty);
+  int postponed = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (const int event : kTraining) {
+      if (planner_.IsDue()) {
+        planner_.Postpone();
+        ++postponed;
+      }
+      Do(event);
+    }
+  }
+  EXPECT_EQ(postponed, 8);
+  EXPECT_EQ(planner_.stats().plans, 0u);
+}
+
 TEST_F(PlannerTest, WhoCannotPackAtAllIsNotAskedAgainAtOnce) {
   RunUntilAPlanIsWanted();
   planner_.Abandon();
