@@ -1,4 +1,5 @@
-// What one allocation costs, on BFC and on Thimble in the same run. See --help.
+// What one allocation costs, on BFC and on Thimble, with plans and without, in the same run. See
+// --help.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -21,10 +22,13 @@ namespace {
 constexpr char kHelp[] =
     R"(micro [--json] [--benchmark_...]
 
-Nanoseconds per pair of one allocation and one free, for bfc and thimble, both with 4 GiB at hand:
+Nanoseconds per pair of one allocation and one free, for bfc, thimble and thimble_plan, all with
+4 GiB at hand:
   pair        1 KiB
   batch       1000 allocations of 1 KiB, then 1000 frees
   random      256 B to 2 MiB, 1000 blocks live, a random one replaced
+  step        1000 allocations of 256 KiB to 2 MiB by 1000 ops, freed in the opposite order: what
+              training repeats, which thimble_plan serves from its plan
   threads_2   the pair from 2 threads at once: wall time by all pairs
   threads_8   the pair from 8 threads at once
 The best of five repetitions, in random order. --json: one object per line on standard output.
@@ -63,6 +67,20 @@ void RandomSizes(benchmark::State& state, Policy* policy) {
   for (const Address block : blocks) policy->Free(block, 0);
 }
 
+void Step(benchmark::State& state, Policy* policy) {
+  constexpr Bytes kSmallest = 256 * kKiB;
+  std::mt19937 random(7);
+  std::vector<Bytes> sizes(kBlocks);
+  for (Bytes& size : sizes) size = kSmallest + random() % (7 * kSmallest);
+  std::vector<Address> blocks(kBlocks);
+  const auto run = [&] {
+    for (std::size_t i = 0; i < kBlocks; ++i) blocks[i] = policy->Allocate(sizes[i], 0, i + 1);
+    for (std::size_t i = kBlocks; i-- > 0;) policy->Free(blocks[i], 0);
+  };
+  for (int learning = 0; learning < 10; ++learning) run();
+  for (auto _ : state) run();
+}
+
 struct Micro {
   const char* name;
   void (*run)(benchmark::State&, Policy*);
@@ -71,11 +89,12 @@ struct Micro {
 };
 
 constexpr Micro kMicros[] = {
-    {"pair", Pair, 1, 1},      {"batch", Batch, 1, kBlocks}, {"random", RandomSizes, 1, 1},
-    {"threads_2", Pair, 2, 1}, {"threads_8", Pair, 8, 1},
+    {"pair", Pair, 1, 1},       {"batch", Batch, 1, kBlocks}, {"random", RandomSizes, 1, 1},
+    {"step", Step, 1, kBlocks}, {"threads_2", Pair, 2, 1},    {"threads_8", Pair, 8, 1},
 };
 
-constexpr PolicyKind kPolicies[] = {PolicyKind::kBfc, PolicyKind::kThimble};
+constexpr PolicyKind kPolicies[] = {PolicyKind::kBfc, PolicyKind::kThimble,
+                                    PolicyKind::kThimblePlan};
 
 std::string RunName(const Micro& micro, PolicyKind kind) {
   return absl::StrCat(micro.name, "/", PolicyName(kind));
@@ -118,12 +137,15 @@ void PrintJson(const BestOf& best) {
 }
 
 void PrintTable(const BestOf& best) {
-  absl::PrintF("%-10s %10s %12s %15s\n", "", "bfc ns", "thimble ns", "thimble / bfc");
+  absl::PrintF("%-10s %10s %12s %15s %17s %20s\n", "", "bfc ns", "thimble ns", "thimble / bfc",
+               "thimble_plan ns", "thimble_plan / bfc");
   for (const Micro& micro : kMicros) {
     const double bfc = best.ns(micro, PolicyKind::kBfc);
     const double thimble = best.ns(micro, PolicyKind::kThimble);
+    const double plan = best.ns(micro, PolicyKind::kThimblePlan);
     if (!(thimble / bfc > 0)) continue;
-    absl::PrintF("%-10s %10.1f %12.1f %15.3f\n", micro.name, bfc, thimble, thimble / bfc);
+    absl::PrintF("%-10s %10.1f %12.1f %15.3f %17.1f %20.3f\n", micro.name, bfc, thimble,
+                 thimble / bfc, plan, plan / bfc);
   }
 }
 
