@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/options.h"
 #include "allocator/base/status_macros.h"
@@ -20,6 +21,9 @@
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
 #include "allocator/observe/log_summary.h"
+#include "allocator/plan/csv.h"
+#include "allocator/plan/solver.h"
+#include "allocator/plan/validator.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
@@ -183,6 +187,14 @@ thimble_oom ToC(const OomReport& report) {
     out.holder_bytes[i] = report.holders[i].bytes;
     out.holder_blocks[i] = report.holders[i].blocks;
   }
+  return out;
+}
+
+thimble_plan_info ToC(const plan::Plan& plan) {
+  thimble_plan_info out = {};
+  out.buffers = plan.offsets.size();
+  out.height = static_cast<uint64_t>(plan.height);
+  out.lower_bound = static_cast<uint64_t>(plan.lower_bound);
   return out;
 }
 
@@ -361,6 +373,28 @@ thimble_status thimble_log_convert(const char* log, const char* trace, thimble_l
                              thimble::ConvertLog(log, trace == nullptr ? "" : trace));
     if (info == nullptr) return absl::OkStatus();
     return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
+                                 uint64_t seed, thimble_plan_info* info) {
+  if (problem == nullptr) return NullArgument("problem");
+  return Guard([&]() -> absl::Status {
+    if (!(seconds >= 0 && seconds <= thimble::plan::kMostSeconds)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seconds ", seconds, " is not a number from 0 to ", thimble::plan::kMostSeconds));
+    }
+    THIMBLE_ASSIGN_OR_RETURN(const auto named, thimble::plan::ReadProblemFile(problem));
+    thimble::plan::SolveOptions options;
+    options.seconds = seconds;
+    options.seed = seed;
+    const thimble::plan::Plan found = thimble::plan::Solve(named.problem, options);
+    THIMBLE_RETURN_IF_ERROR(thimble::plan::ValidatePlan(named.problem, found));
+    if (plan != nullptr) {
+      THIMBLE_RETURN_IF_ERROR(thimble::plan::WritePlanFile(named.ids, found, plan));
+    }
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(found), info);
   });
 }
 

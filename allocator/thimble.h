@@ -191,6 +191,21 @@ typedef struct thimble_log_info {
  * be NULL. */
 thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
 
+/* What a plan comes to, in the units of its file. */
+typedef struct thimble_plan_info {
+  size_t struct_size;
+  uint64_t buffers;     /* number of them in the file */
+  uint64_t height;      /* end of the highest */
+  uint64_t lower_bound; /* most that is live at once: no plan is lower */
+} thimble_plan_info;
+
+/* Places buffers with known lifetimes as low as it can in `seconds`, so that no two that are live
+ * together overlap. Reads lines id,lower,upper,size from the file `problem` (live from lower until
+ * upper, which is excluded) and writes lines id,offset to `plan`, and what it comes to to `info`;
+ * either may be NULL. The same seed searches in the same way. */
+thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
+                                 uint64_t seed, thimble_plan_info* info);
+
 /* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
  * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes);

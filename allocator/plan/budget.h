@@ -8,6 +8,8 @@
 
 namespace thimble::plan {
 
+inline constexpr double kMostSeconds = 86400;  // that commands accept
+
 struct SolveOptions {
   double seconds = 5;                          // the first plan is finished even if it takes longer
   std::uint64_t seed = 1;                      // same problem, seed and work: same plan

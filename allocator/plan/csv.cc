@@ -136,7 +136,12 @@ absl::StatusOr<NamedProblem> ParseProblemCsv(absl::string_view text, absl::strin
 
 absl::StatusOr<NamedProblem> ReadProblemFile(const std::string& path) {
   THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  return ParseProblemCsv(text, path);
+  THIMBLE_ASSIGN_OR_RETURN(NamedProblem problem, ParseProblemCsv(text, path));
+  if (problem.ids.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quote(path), " has no buffers; write one per line: id,lower,upper,size"));
+  }
+  return problem;
 }
 
 std::string PlanCsv(const std::vector<std::string>& ids, const Plan& plan) {

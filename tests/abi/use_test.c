@@ -195,6 +195,32 @@ static void TheLogRecordsWhatHappens(thimble_arena* arena) {
   remove(path);
 }
 
+static void PlansAreMadeFromFiles(void) {
+  char problem[4096];
+  char plan[4096 + 8];
+  const char* folder = getenv("TEST_TMPDIR");
+  snprintf(problem, sizeof(problem), "%s/use_test.%d.csv", folder ? folder : "/tmp", (int)getpid());
+  snprintf(plan, sizeof(plan), "%s.plan", problem);
+  FILE* file = fopen(problem, "w");
+  EXPECT(file != NULL);
+  fputs("id,lower,upper,size\na,0,10,100\nb,0,5,60\nc,5,10,50\n", file);
+  fclose(file);
+  thimble_plan_info info = {.struct_size = sizeof(info)};
+  EXPECT_OK(thimble_plan_file(problem, plan, 1, 1, &info));
+  EXPECT(info.buffers == 3 && info.height == 160 && info.lower_bound == 160);
+  file = fopen(plan, "r");
+  EXPECT(file != NULL);
+  char line[64];
+  EXPECT(fgets(line, sizeof(line), file) != NULL && strcmp(line, "id,offset\n") == 0);
+  fclose(file);
+  EXPECT_OK(thimble_plan_file(problem, NULL, 0, 1, NULL));
+  EXPECT_ERROR(thimble_plan_file(problem, NULL, -1, 1, &info), THIMBLE_INVALID_ARGUMENT, "-1");
+  EXPECT_ERROR(thimble_plan_file("/no/such", NULL, 1, 1, &info), THIMBLE_UNAVAILABLE, "/no/such");
+  EXPECT_ERROR(thimble_plan_file(NULL, NULL, 1, 1, &info), THIMBLE_INVALID_ARGUMENT, "problem");
+  remove(problem);
+  remove(plan);
+}
+
 int main(void) {
   thimble_arena* arena = NULL;
   EXPECT(thimble_abi_version() == THIMBLE_ABI_VERSION);
@@ -210,6 +236,7 @@ int main(void) {
   TrimGivesMemoryBackAndPeaksRestart(arena);
   TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
+  PlansAreMadeFromFiles();
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();
   AStreamCanEnd(arena);

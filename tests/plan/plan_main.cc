@@ -24,7 +24,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
-constexpr double kMostSeconds = 86400;
 
 constexpr char kHelp[] =
     R"(plan FILE.csv... [--seconds S] [--seed N] [--out PLAN.csv] [--json]
@@ -97,10 +96,6 @@ absl::StatusOr<std::vector<NamedProblem>> ReadProblems(const std::vector<std::st
   std::vector<NamedProblem> problems;
   for (const std::string& file : files) {
     THIMBLE_ASSIGN_OR_RETURN(NamedProblem problem, ReadProblemFile(file));
-    if (problem.ids.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", file, "' has no buffers; write one per line: id,lower,upper,size"));
-    }
     problems.push_back(std::move(problem));
   }
   return problems;

@@ -10,7 +10,7 @@ import os
 OK = 0
 ABI_VERSION = 1
 
-# Of thimble_stats and thimble_log_info, in their order; //tests/wheel compares with the header.
+# Of thimble_stats and the others, in their order; //tests/wheel compares with the header.
 STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
          "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
          "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
@@ -30,6 +30,14 @@ LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_r
 class LogInfo(ctypes.Structure):
     """thimble_log_info."""
     _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in LOG_INFO]
+
+
+PLAN_INFO = ("buffers", "height", "lower_bound")
+
+
+class PlanInfo(ctypes.Structure):
+    """thimble_plan_info."""
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in PLAN_INFO]
 
 
 class ThimbleError(RuntimeError):
@@ -53,6 +61,9 @@ _FUNCTIONS = (
     ("thimble_log_stop", ctypes.c_int, (ctypes.c_void_p,)),
     ("thimble_log_convert", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
+    ("thimble_plan_file", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
+      ctypes.POINTER(PlanInfo))),
     ("thimble_snapshot", ctypes.c_int,
      (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t))),
 )

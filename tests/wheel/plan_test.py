@@ -1,0 +1,70 @@
+"""`thimble plan`: the figures of a plan, the plan itself, one clear message for what is wrong."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from tests.wheel import installation
+
+PROBLEM = "id,lower,upper,size\na,0,10,100\nb,0,5,60\nc,5,10,50\n"
+
+
+class Plan(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.problem = self.write("p.csv", PROBLEM)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def plan(self, *arguments):
+        return self.site.run("thimble", "plan", *arguments)
+
+    def assert_refused(self, arguments, *parts):
+        ended = self.plan(*arguments)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertNotIn("Traceback", ended.stderr)
+        for part in parts:
+            self.assertIn(part, ended.stderr)
+
+    def test_tells_the_figures_and_writes_the_plan(self):
+        out = self.folder / "plan.csv"
+        ended = self.plan(self.problem, "--seconds", "1", "--json", "--out", str(out))
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        line = json.loads(ended.stdout)
+        self.assertLess(line.pop("seconds"), 60)
+        self.assertEqual(line, {"file": self.problem, "buffers": 3, "height": 160,
+                                "lower_bound": 160, "ratio": 1})
+        rows = [row.split(",") for row in out.read_text().splitlines()]
+        self.assertEqual(rows[0], ["id", "offset"])
+        self.assertEqual(sorted(name for name, _ in rows[1:]), ["a", "b", "c"])
+
+    def test_has_a_table_for_people(self):
+        ended = self.plan(self.problem, self.problem, "--seconds", "0")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(len(ended.stdout.splitlines()), 3)
+        self.assertIn("1.000000", ended.stdout)
+
+    def test_names_what_is_wrong(self):
+        self.assert_refused([], "FILE.csv")
+        self.assert_refused([self.problem, "--seconds", "-1"], "-1")
+        self.assert_refused([self.problem, "--seed", "-1"], "-1")
+        self.assert_refused([self.problem, self.problem, "--out", "o.csv"], "o.csv", "one file")
+        self.assert_refused([str(self.folder / "none.csv")], "none.csv")
+        self.assert_refused([self.write("bad.csv", "id,lower,upper,size\na,5,1,1\n")], "bad.csv")
+        self.assert_refused([self.write("empty.csv", "id,lower,upper,size\n")], "no buffers")
+        self.assert_refused([self.problem, "--out", str(self.folder / "no" / "p.csv")], "p.csv")
+
+
+if __name__ == "__main__":
+    unittest.main()
