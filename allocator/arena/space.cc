@@ -60,18 +60,11 @@ absl::StatusOr<Address> Space::Allocate(const Request& request) {
   }
   if (planner_ == nullptr) return AllocateLarge(request, tag);
 
-  const SeatId seat = planner_->Enter(request.key, request.step, request.bytes);
-  absl::StatusOr<Address> address;
-  if (const auto planned = PlannedFit(seat, request, tag)) {
-    address = *planned;
-  } else {
-    address = AllocateLarge(request, tag);
-  }
-  if (address.ok()) {
-    heap_.block(pointers_.Find(*address)).seat = seat;
-  } else {
-    planner_->Undo(seat);
-  }
+  Request seated = request;
+  seated.seat = planner_->Enter(request.key, request.step, request.bytes);
+  if (const auto planned = PlannedFit(seated, tag)) return *planned;
+  absl::StatusOr<Address> address = AllocateLarge(seated, tag);
+  if (!address.ok()) planner_->Undo(seated.seat);
   return address;
 }
 
@@ -126,7 +119,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   Block& block = heap_.block(placed.block);
   block.key = request.key;
   block.padding = static_cast<std::uint32_t>(address - placed.address);
-  block.seat = kNoSeat;
+  block.seat = request.seat;
   pointers_.Put(address, placed.block);
   peak_used_ = std::max(peak_used_, heap_.used_bytes());
   return address;
@@ -144,15 +137,15 @@ std::optional<Address> Space::TakeAt(Bytes offset, const Request& request, Strea
   return Hand({block, home_->base() + offset}, request);
 }
 
-std::optional<Address> Space::PlannedFit(SeatId seat, const Request& request, StreamTag tag) {
-  const std::optional<Bytes> place = planner_->PlaceOf(seat);
+std::optional<Address> Space::PlannedFit(const Request& request, StreamTag tag) {
+  const std::optional<Bytes> place = planner_->PlaceOf(request.seat);
   if (!place.has_value()) return std::nullopt;
   std::optional<Address> address = TakeAt(*place, request, tag);
   if (address.has_value()) {
     planner_->CountHit();
     return address;
   }
-  planner_->Repair(seat, [&](Bytes offset) {
+  planner_->Repair(request.seat, [&](Bytes offset) {
     address = TakeAt(offset, request, tag);
     return address.has_value();
   });

@@ -50,6 +50,7 @@ struct Request {
   std::uint64_t key = 0;   // who asks
   std::uint64_t step = 0;  // in which step; 0 if that is not known
   bool resident = false;   // whether the block is expected to stay
+  SeatId seat = kNoSeat;   // for the Space itself
 };
 
 class Space {
@@ -135,7 +136,7 @@ class Space {
         std::unique_ptr<AliasSpace> aliases);
 
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
-  std::optional<Address> PlannedFit(SeatId seat, const Request& request, StreamTag tag);
+  std::optional<Address> PlannedFit(const Request& request, StreamTag tag);
   std::optional<Address> TakeAt(Bytes offset, const Request& request, StreamTag tag);
   absl::StatusOr<Address> AllocateLarge(const Request& request, StreamTag tag);
   std::optional<Address> ResidentFit(const Request& request, StreamTag tag);

@@ -163,7 +163,10 @@ void SeatTable::ForgetBefore(std::uint32_t season) {
       --size_;
     }
     asker_of_.erase({asker.key, asker.bytes});
-    asker = {};
+    asker.bytes = 0;
+    asker.step = 0;
+    asker.seats.clear();
+    asker.free.clear();
     unused_askers_.push_back(index);
   }
   conflicts_.KeepColumns(kept);

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "allocator/base/bytes.h"
 
 namespace thimble {
@@ -109,8 +110,9 @@ class SeatTable {
     Bytes bytes = 0;  // 0: no asker has this index now
     std::uint64_t step = 0;
     std::uint32_t occurrence = 0;  // how often it has asked in `step`
-    std::vector<SeatId> seats;     // by rank
-    std::vector<Word> free;        // bit r: the seat of rank r is free
+    // Most askers have one seat: no more memory to look at.
+    absl::InlinedVector<SeatId, 2> seats;  // by rank
+    absl::InlinedVector<Word, 1> free;     // bit r: the seat of rank r is free
   };
 
   static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};

@@ -41,8 +41,17 @@ class Command(unittest.TestCase):
             result = json.loads(line)
             self.assertLess(result.pop("seconds"), 5)
             self.assertEqual(result, {"file": self.problem, "buffers": 3, "height": 160,
-                                      "lower_bound": 160, "ratio": 1})
+                                      "lower_bound": 160, "ratio": 1, "smartpool": 1})
         self.assertEqual(len(run.stdout.splitlines()), 2)
+
+    def test_a_trace_is_a_problem_too(self):
+        trace = self.write("t.trace", "A 0 100\nA 1 60\nF 1\nA 1 50\nF 0\nA 2 100\n")
+        run = self.run_plan("--json", trace)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        result = json.loads(run.stdout)
+        self.assertEqual((result["buffers"], result["lower_bound"]), (4, 160))
+        self.assertEqual(result["height"], 160)
+        self.assert_refused([self.write("none.trace", "# nothing\n")], "none.trace")
 
     def test_writes_the_plan(self):
         out = self.folder / "plan.csv"

@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/observe/log_trace.h"
 #include "allocator/plan/csv.h"
 #include "allocator/plan/solver.h"
 #include "allocator/plan/validator.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/json.h"
+#include "tests/plan/trace_problem.h"
 
 namespace thimble::plan {
 namespace {
@@ -26,10 +30,11 @@ constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
 
 constexpr char kHelp[] =
-    R"(plan FILE.csv... [--seconds S] [--seed N] [--out PLAN.csv] [--json]
+    R"(plan FILE... [--seconds S] [--seed N] [--out PLAN.csv] [--json]
 
-Finds a place for every buffer of a file (id,lower,upper,size: live from lower until upper, which is
-excluded), so that no two that are live together overlap and the whole is as low as possible.
+Finds a place for every buffer of a file, so that no two that are live together overlap and the
+whole is as low as possible. A file is a .csv (id,lower,upper,size: live from lower until upper,
+which is excluded) or a recorded trace, text or event log.
   --seconds S  how long to look for something better, per file. Default: 5
   --seed N     of the random choices; same seed, same search. Default: 1
   --out PATH   writes the plan (id,offset); for one file only
@@ -40,6 +45,7 @@ Figures:
   height       of the plan: the end of the highest buffer
   lower_bound  most that is live at once; no plan is lower
   ratio        height / lower_bound
+  smartpool    the same for the heuristic of SmartPool: first fit, the largest first
   seconds      taken
 
 Every plan is checked by code of its own before it is shown.
@@ -92,10 +98,21 @@ absl::StatusOr<Options> ParseArguments(bench::Arguments arguments) {
   return options;
 }
 
+absl::StatusOr<NamedProblem> ReadEither(const std::string& file) {
+  if (absl::EndsWith(file, ".csv")) return ReadProblemFile(file);
+  THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceOrLog(file));
+  NamedProblem problem = ProblemFromTrace(trace);
+  if (problem.ids.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(Quote(file), " allocates nothing"));
+  }
+  THIMBLE_RETURN_IF_ERROR(CheckProblem(problem.problem));
+  return problem;
+}
+
 absl::StatusOr<std::vector<NamedProblem>> ReadProblems(const std::vector<std::string>& files) {
   std::vector<NamedProblem> problems;
   for (const std::string& file : files) {
-    THIMBLE_ASSIGN_OR_RETURN(NamedProblem problem, ReadProblemFile(file));
+    THIMBLE_ASSIGN_OR_RETURN(NamedProblem problem, ReadEither(file));
     problems.push_back(std::move(problem));
   }
   return problems;
@@ -109,17 +126,28 @@ void ShowProgress(absl::string_view text) {
   std::fflush(stderr);
 }
 
-void PrintResult(const std::string& file, const Plan& plan, double seconds, bool json) {
-  const double ratio = static_cast<double>(plan.height) / static_cast<double>(plan.lower_bound);
+// A search without time ends with its first plan, which is that of SmartPool.
+Plan PlanAsSmartPool(const Problem& problem) {
+  SolveOptions options;
+  options.seconds = 0;
+  return Solve(problem, options);
+}
+
+double RatioOf(const Plan& plan) {
+  return static_cast<double>(plan.height) / static_cast<double>(plan.lower_bound);
+}
+
+void PrintResult(const std::string& file, const Plan& plan, const Plan& smartpool, double seconds,
+                 bool json) {
   if (json) {
     absl::PrintF(
         "{\"file\": %s, \"buffers\": %d, \"height\": %d, \"lower_bound\": %d, \"ratio\": %.9g, "
-        "\"seconds\": %.3f}\n",
-        bench::JsonString(file), plan.offsets.size(), plan.height, plan.lower_bound, ratio,
-        seconds);
+        "\"smartpool\": %.9g, \"seconds\": %.3f}\n",
+        bench::JsonString(file), plan.offsets.size(), plan.height, plan.lower_bound, RatioOf(plan),
+        RatioOf(smartpool), seconds);
   } else {
-    absl::PrintF("%-32s %8d %20d %20d %9.6f %8.2f\n", file, plan.offsets.size(), plan.height,
-                 plan.lower_bound, ratio, seconds);
+    absl::PrintF("%-32s %8d %20d %20d %9.6f %9.6f %8.2f\n", file, plan.offsets.size(), plan.height,
+                 plan.lower_bound, RatioOf(plan), RatioOf(smartpool), seconds);
   }
   std::fflush(stdout);
 }
@@ -134,7 +162,7 @@ absl::Status PlanFile(const std::string& file, const NamedProblem& named, const 
   if (!options.out.empty()) {
     THIMBLE_RETURN_IF_ERROR(WritePlanFile(named.ids, plan, options.out));
   }
-  PrintResult(file, plan, taken.count(), options.json);
+  PrintResult(file, plan, PlanAsSmartPool(named.problem), taken.count(), options.json);
   return absl::OkStatus();
 }
 
@@ -149,8 +177,8 @@ int Run(const Options& options) {
     return kBadUsage;
   }
   if (!options.json) {
-    absl::PrintF("%-32s %8s %20s %20s %9s %8s\n", "file", "buffers", "height", "lower bound",
-                 "ratio", "seconds");
+    absl::PrintF("%-32s %8s %20s %20s %9s %9s %8s\n", "file", "buffers", "height", "lower bound",
+                 "ratio", "smartpool", "seconds");
   }
   for (std::size_t i = 0; i < problems->size(); ++i) {
     const absl::Status status = PlanFile(options.files[i], (*problems)[i], options);
