@@ -84,8 +84,10 @@ void Planner::CloseSeason() {
   calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
-  if (serving_ && failed * kUseless > planned) Retire();
-  const bool is_good = serving_ && failed * kPoor <= planned;
+  // Not before a whole season: at first, blocks of the old order stand in the way.
+  const bool is_judged = serving_ && season_ > serving_since_;
+  if (is_judged && failed * kUseless > planned) Retire();
+  const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
   if (pause_ > 0) --pause_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 calm_seasons_ >= kCalmSeasons;
@@ -201,6 +203,7 @@ void Planner::Activate(bool region_is_whole) {
     stats_.lower_bound = waiting_->peak;
     ++stats_.plans;
     serving_ = true;
+    serving_since_ = season_;
     later_moments_ = kLaterMoments + 1;
     waiting_.reset();
   }

@@ -9,7 +9,7 @@
 //
 // A seat that finds its place occupied moves, for good, to one that is free now and that none of
 // its conflicts has. Seats that appear later have no place; when a season has many requests without
-// one, a new plan is wanted. A plan that fails most requests is dropped at once.
+// one, a new plan is wanted. A plan that fails most requests of a whole season is dropped.
 //
 // One plan holds the seats of all steps there are: training and evaluation, every sequence length.
 // Seats that never meet share bytes, so this costs no memory, and nothing has to guess which step
@@ -144,6 +144,7 @@ class Planner {
   std::vector<Bytes> places_;  // by seat; kNoPlace for those without
   Extent region_;
   bool serving_ = false;
+  std::uint32_t serving_since_ = 0;  // season
   bool wants_plan_ = false;
   bool packing_ = false;
   bool is_due_ = false;

@@ -77,9 +77,9 @@ void RunStep(Scene& scene) {
     const auto address = scene.Allocate(chunks * kChunk);
     ASSERT_TRUE(address.ok()) << address.status();
     blocks.push_back(*address);
+    scene.arena().WaitForPlans();  // so that every run of this is like any other
   }
   for (const Address block : blocks) ASSERT_TRUE(scene.Free(block).ok());
-  scene.arena().WaitForPlans();
 }
 
 ArenaOptions WithPlans(Bytes chunks) {

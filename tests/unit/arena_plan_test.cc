@@ -106,24 +106,42 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
 }
 
 // As with parameters that are not donated: what a step makes is there until the end of the next.
-TEST_F(ArenaPlan, TheOldOrderStaysWhereThereIsNoRoomForTheNew) {
-  for (const Bytes room : {Bytes{0}, 30 * kChunk}) {
+class OverlappingSteps : public ArenaPlan {
+ protected:
+  // Steps with `kept` blocks that live on and 24 chunks that do not.
+  PlanStats Run(std::uint64_t kept, Bytes limit) {
     ArenaOptions options;
     options.plan = true;
-    Make(30 * kChunk + room, options);
+    Make(limit, options);
     std::vector<Address> old;
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 80; ++i) {
       std::vector<Address> blocks;
-      for (std::uint64_t key = 1; key <= 5; ++key) blocks.push_back(Ask(key, key * kChunk));
-      for (const Address block : std::exchange(old, blocks)) Free(block);
+      std::vector<Address> made;
+      for (std::uint64_t key = 11; key <= 14; ++key) blocks.push_back(Ask(key, 6 * kChunk));
+      for (std::uint64_t key = 1; key <= kept; ++key) made.push_back(Ask(key, key * kChunk));
+      for (const Address block : blocks) Free(block);
+      for (const Address block : std::exchange(old, made)) Free(block);
       arena_->WaitForPlans();
     }
     const ArenaStats now = stats();
     EXPECT_EQ(now.out_of_memory, 0u);
-    EXPECT_EQ(now.plan.plans > 0, room > 0);
     for (const Address block : old) Free(block);
-    arena_.reset();
+    return now.plan;
   }
+};
+
+TEST_F(OverlappingSteps, APlanIsFollowedWhereThereIsRoomForTheChange) {
+  const PlanStats plan = Run(/*kept=*/1, /*limit=*/100 * kChunk);
+  EXPECT_GT(plan.plans, 0u);
+  EXPECT_GT(plan.hits * 10, plan.requests * 9);
+}
+
+TEST_F(OverlappingSteps, TheOldOrderStaysWhereThereIsNone) {
+  EXPECT_EQ(Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk).plans, 0u);
+}
+
+TEST_F(OverlappingSteps, TheOldOrderStaysWhereMostOfItIsInTheWay) {
+  EXPECT_EQ(Run(/*kept=*/8, /*limit=*/200 * kChunk).plans, 0u);
 }
 
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
