@@ -1,0 +1,47 @@
+"""Plans in stock TensorFlow on the simulated GPU: steps are learnt, packed and served."""
+
+import os
+import re
+import unittest
+
+from tests.wheel import installation
+
+WATCH = os.path.abspath("tests/bench/watch_plan.py")
+ROW = re.compile(r"^ *\d+ +(\d+) of (\d+) +\d+ +\d+ +(\d+) +[\d.]+ +([\d.]+) +([\d.]+)$",
+                 re.MULTILINE)
+
+
+class LivePlan(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = installation.Environment(cls.addClassCleanup).install()
+
+    def steps(self, *program, **variables):
+        """What each step had: hits, requests, new stitches, reserved / peak, MiB reserved after."""
+        ended = self.site.run("python", WATCH, *program, simulator=("--memory", "8GiB"),
+                              **variables)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return [tuple(map(float, row)) for row in ROW.findall(ended.stderr)]
+
+    def test_a_loop_is_served_from_its_plan(self):
+        # Packing takes a second at most, and a step of this model a tenth of one.
+        steps = self.steps("gpt2.py", "--steps", "80", "--layers", "2", "--tokens", "64", "--batch",
+                           "4", TF_NUM_INTEROP_THREADS="8")
+        self.assertEqual(len(steps), 80)
+        first = next(i for i, step in enumerate(steps) if step[1] > 0)
+        learning, planned = steps[:first], steps[-10:]
+        for hits, requests, new_stitches, reserved, _ in planned:
+            self.assertGreater(requests, 100)
+            self.assertGreaterEqual(hits / requests, 0.99)
+            self.assertLessEqual(new_stitches, 1)
+            self.assertLess(reserved, 1.01)
+        self.assertLessEqual(planned[-1][4], max(step[4] for step in learning))
+
+    def test_off_is_off(self):
+        steps = self.steps("mlp.py", "--steps", "5", THIMBLE_CONF="plan:off")
+        self.assertEqual([step[1] for step in steps], [0] * 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
