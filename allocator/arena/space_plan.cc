@@ -7,11 +7,6 @@
 #include "allocator/arena/space.h"
 
 namespace thimble {
-namespace {
-
-constexpr Bytes kMostInTheWay = 8;  // one byte in so many of a plan's region
-
-}  // namespace
 
 Planner::Draft Space::DraftPlan() { return planner_->MakeDraft(FindGround()); }
 
@@ -120,8 +115,7 @@ Planner::Ground Space::FindGround() const {
 }
 
 // Blocks of the old order stand in the way of the new one until they are freed, and others must go
-// elsewhere meanwhile. If there is no room for that, the old order is the better one; and if they
-// are many, they would not be gone before those others are in the way themselves.
+// elsewhere meanwhile. If there is no room for that, the old order is the better one.
 bool Space::HasRoomForChange() const {
   Bytes in_the_way = 0;
   pointers_.ForEach([&](Address, BlockId id) {
@@ -131,8 +125,7 @@ bool Space::HasRoomForChange() const {
   });
   const auto device = driver().GetMemoryInfo();
   const Bytes allowed = limit() - home_->backed_bytes();
-  const Bytes few = planner_->region().bytes() / kMostInTheWay;
-  return in_the_way <= std::min({few, allowed, device.ok() ? device->free_bytes : 0});
+  return in_the_way <= std::min(allowed, device.ok() ? device->free_bytes : 0);
 }
 
 void Space::ActivatePlan() {

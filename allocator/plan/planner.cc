@@ -88,6 +88,7 @@ void Planner::CloseSeason() {
   const bool is_judged = serving_ && season_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
   const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
+  was_good_ = was_good_ || (is_judged && is_good);
   if (pause_ > 0) --pause_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 calm_seasons_ >= kCalmSeasons;
@@ -119,7 +120,9 @@ void Planner::Retire() {
   later_moments_ = 0;
   std::fill(places_.begin(), places_.end(), kNoPlace);
   calm_seasons_ = 0;
-  next_pause_ = 1;
+  // What was never good will hardly be so next time.
+  if (was_good_) next_pause_ = 1;
+  pause_ = next_pause_;
   ++stats_.retired;
 }
 
@@ -204,6 +207,7 @@ void Planner::Activate(bool region_is_whole) {
     ++stats_.plans;
     serving_ = true;
     serving_since_ = season_;
+    was_good_ = false;
     later_moments_ = kLaterMoments + 1;
     waiting_.reset();
   }

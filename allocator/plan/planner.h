@@ -145,6 +145,7 @@ class Planner {
   Extent region_;
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
+  bool was_good_ = false;            // in one season at least
   bool wants_plan_ = false;
   bool packing_ = false;
   bool is_due_ = false;

@@ -140,10 +140,6 @@ TEST_F(OverlappingSteps, TheOldOrderStaysWhereThereIsNone) {
   EXPECT_EQ(Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk).plans, 0u);
 }
 
-TEST_F(OverlappingSteps, TheOldOrderStaysWhereMostOfItIsInTheWay) {
-  EXPECT_EQ(Run(/*kept=*/8, /*limit=*/200 * kChunk).plans, 0u);
-}
-
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
   MakeLearning();
   for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));
