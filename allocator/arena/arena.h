@@ -53,7 +53,8 @@ class Arena {
 
   // A block of at least `bytes` at a multiple of `alignment` (a power of two up to 2 MiB; 0 means
   // the least, kUnit). Zero bytes give address 0. kResourceExhausted carries FormatOom().
-  // Requests of one step of training carry the same `step`; 0 if it is not known.
+  // Requests of one step of training carry the same `step`; 0 if it is not known. A `resident`
+  // block is expected to outlive many steps.
   absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream, std::uint64_t key,
                                    std::uint64_t step = 0, bool resident = false);
 

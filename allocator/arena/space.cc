@@ -96,8 +96,9 @@ std::optional<Address> Space::ResidentFit(const Request& request, StreamTag tag)
 std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
   if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
   // A plan has use for what is free: then new memory comes first.
-  if (heap_.keeps_slabs())
+  if (heap_.keeps_slabs()) {
     TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).IgnoreError();
+  }
   if (!heap_.RefillSmall(tag)) {
     if (!TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok()) return std::nullopt;
     heap_.RefillSmall(tag);

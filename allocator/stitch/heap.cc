@@ -272,9 +272,7 @@ BlockId Heap::RefillResident(Bytes bytes, StreamTag tag) {
     if (!UsableBy(id, tag)) continue;
     // What follows may be the rest of an earlier slab, which these slabs will join.
     const BlockId next = blocks_[id].next;
-    const bool joins = next != kNoBlock && blocks_[next].state == BlockState::kFree &&
-                       blocks_[next].pool == Pool::kResident &&
-                       (blocks_[next].tag == tag || blocks_[next].tag == kCleanTag);
+    const bool joins = next != kNoBlock && UsableBy(next, tag, Pool::kResident);
     const Bytes wanted = AlignUp(bytes - (joins ? blocks_[next].bytes : 0), slab_bytes_);
     const Extent slabs = WholeSlabs(blocks_[id]);
     if (slabs.bytes() < wanted) continue;

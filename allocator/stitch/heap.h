@@ -84,9 +84,9 @@ class Heap {
 
   // The block that covers home byte `offset`; `offset` is below end().
   BlockId At(Bytes offset) const;
-  bool UsableBy(BlockId id, StreamTag tag) const {
+  bool UsableBy(BlockId id, StreamTag tag, Pool pool = Pool::kLarge) const {
     const Block& block = blocks_[id];
-    return block.state == BlockState::kFree && block.pool == Pool::kLarge &&
+    return block.state == BlockState::kFree && block.pool == pool &&
            (block.tag == tag || block.tag == kCleanTag);
   }
   // Calls visit(block) for every free block of the large pool of at least `bytes` that `tag` may

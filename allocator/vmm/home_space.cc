@@ -95,29 +95,28 @@ void HomeSpace::Adopt(Bytes offset, Bytes bytes, ChunkHandle handle) {
 }
 
 absl::Status HomeSpace::Vacate(ChunkId id) {
-  const Loose loose = {chunks_[id].handle, chunks_[id].bytes};
-  THIMBLE_RETURN_IF_ERROR(Unplace(id));
+  THIMBLE_ASSIGN_OR_RETURN(const Loose loose, Unplace(id));
   RetireHandle(loose);
   return absl::OkStatus();
 }
 
 absl::Status HomeSpace::Detach(ChunkId id) {
-  const Loose loose = {chunks_[id].handle, chunks_[id].bytes};
-  THIMBLE_RETURN_IF_ERROR(Unplace(id));
+  THIMBLE_ASSIGN_OR_RETURN(const Loose loose, Unplace(id));
   KeepSpare(loose);
   return absl::OkStatus();
 }
 
-absl::Status HomeSpace::Unplace(ChunkId id) {
+absl::StatusOr<HomeSpace::Loose> HomeSpace::Unplace(ChunkId id) {
   Chunk& chunk = chunks_[id];
   THIMBLE_CHECK(chunk.aliases == 0, "V2: a chunk with aliases cannot leave its place");
   THIMBLE_RETURN_IF_ERROR(driver_->Unmap(base_ + chunk.offset, chunk.bytes));
   const std::size_t first = chunk.offset / slot_bytes_;
   std::fill_n(slots_.begin() + first, chunk.bytes / slot_bytes_, kNoChunk);
   backed_bytes_ -= chunk.bytes;
+  const Loose loose = {chunk.handle, chunk.bytes};
   chunk = {};
   unused_.push_back(id);
-  return absl::OkStatus();
+  return loose;
 }
 
 absl::StatusOr<ChunkHandle> HomeSpace::TakeHandle(Bytes bytes) {

@@ -100,7 +100,7 @@ class HomeSpace {
   absl::StatusOr<ChunkHandle> TakeHandle(Bytes bytes);
   void RetireHandle(Loose loose);
   void KeepSpare(Loose loose);
-  absl::Status Unplace(ChunkId id);
+  absl::StatusOr<Loose> Unplace(ChunkId id);
   absl::Status ClearStuck(Bytes offset, Bytes bytes);
   absl::Status MapAll(Bytes offset, Bytes bytes, Bytes chunk_bytes,
                       std::vector<ChunkHandle>* mapped);

@@ -1,27 +1,15 @@
 """The command behind `./dev plan`: figures, files, and one clear message for what is wrong."""
 
 import json
-import pathlib
 import subprocess
-import tempfile
 import unittest
 
+from tests.plan import problem_files
+
 PLAN = "tests/plan/plan"
-PROBLEM = "id,lower,upper,size\na,0,10,100\nb,0,5,60\nc,5,10,50\n"
 
 
-class Command(unittest.TestCase):
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.problem = self.write("p.csv", PROBLEM)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return str(path)
+class Command(problem_files.ProblemFiles):
 
     def run_plan(self, *arguments):
         return subprocess.run([PLAN, *arguments], capture_output=True, text=True, check=False)

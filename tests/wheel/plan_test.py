@@ -1,31 +1,17 @@
 """`thimble plan`: the figures of a plan, the plan itself, one clear message for what is wrong."""
 
 import json
-import pathlib
-import tempfile
 import unittest
 
+from tests.plan import problem_files
 from tests.wheel import installation
 
-PROBLEM = "id,lower,upper,size\na,0,10,100\nb,0,5,60\nc,5,10,50\n"
 
-
-class Plan(unittest.TestCase):
+class Plan(problem_files.ProblemFiles):
 
     @classmethod
     def setUpClass(cls):
         cls.site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.problem = self.write("p.csv", PROBLEM)
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return str(path)
 
     def plan(self, *arguments):
         return self.site.run("thimble", "plan", *arguments)
