@@ -170,11 +170,12 @@ void Arena::ReportMemory() {
 
 absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
+  space_->Settle();
   last_oom_ = ExplainOom(*space_, request);
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
-absl::StatusOr<Address> Arena::ClimbLadder(const Request& request) {
+absl::StatusOr<Address> Arena::ClimbLadder(Request& request) {
   EmptyMagazines();
   space_->CleanPassed();
   absl::StatusOr<Address> address = space_->Allocate(request);
@@ -202,7 +203,7 @@ absl::Status Arena::WaitForStreams(std::optional<StreamId> only) {
   return status;
 }
 
-absl::StatusOr<Address> Arena::WaitForFrees(const Request& request) {
+absl::StatusOr<Address> Arena::WaitForFrees(Request& request) {
   const auto deadline = std::chrono::steady_clock::now() + options_.retry;
   waiters_.fetch_add(1, std::memory_order_relaxed);  // from here on, frees bypass the magazines
   absl::StatusOr<Address> address;
@@ -274,6 +275,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 
 absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   MutexLock lock(&mutex_);
+  space_->Settle();
   const Block* const block = space_->Find(address);
   if (block == nullptr || MarkAt(address).state == SmallMarks::State::kCached) {
     return absl::InvalidArgumentError(absl::StrFormat("%#x is no block that is held now", address));
@@ -324,6 +326,7 @@ absl::Status Arena::ForgetStream(StreamId stream) {
 }
 
 ArenaStats Arena::StatsLocked() {
+  space_->Settle();
   ArenaStats stats;
   std::uint64_t cached_blocks = 0;
   stats.allocations = allocations_;
@@ -375,6 +378,7 @@ OomReport Arena::LastOom() {
 
 Snapshot Arena::GetSnapshot() {
   MutexLock lock(&mutex_);
+  space_->Settle();
   Snapshot snapshot = TakeSnapshot(*space_);
   snapshot.stats = StatsLocked();
   return snapshot;

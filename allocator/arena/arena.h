@@ -97,10 +97,10 @@ class Arena {
                                        std::uint64_t key, std::uint64_t step, bool resident);
   absl::Status FreeSlow(Address address, StreamId stream);
 
-  absl::StatusOr<Address> ClimbLadder(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Address> ClimbLadder(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WaitForStreams(std::optional<StreamId> only = std::nullopt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<Address> WaitForFrees(const Request& request)
+  absl::StatusOr<Address> WaitForFrees(Request& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OutOfMemory(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TrimLocked(Bytes keep, Bytes* released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

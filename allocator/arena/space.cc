@@ -50,65 +50,67 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
 
 // --- Allocate ----------------------------------------------------------------------------------
 
-absl::StatusOr<Address> Space::Allocate(const Request& request) {
+absl::StatusOr<Address> Space::Allocate(Request& request) {
   StreamTag tag = frontier_.LastTagIf(request.stream);
   if (tag == kCleanTag) {
     THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(request.stream));
   }
   if (IsSmall(PaddedBytes(request))) {
-    if (const auto address = SmallFit(request, tag)) return *address;
+    if (const Address address = SmallFit(request, tag)) return address;
   }
   if (planner_ == nullptr) return AllocateLarge(request, tag);
 
-  Request seated = request;
-  seated.seat = planner_->Enter(request.key, request.step, request.bytes);
-  if (const auto planned = PlannedFit(seated, tag)) return *planned;
-  absl::StatusOr<Address> address = AllocateLarge(seated, tag);
-  if (!address.ok()) planner_->Undo(seated.seat);
+  request.seat = planner_->Enter(request.key, request.step, request.bytes);
+  if (const Address planned = PlannedFit(request, tag)) return planned;
+  absl::StatusOr<Address> address = AllocateLarge(request, tag);
+  if (!address.ok()) planner_->Undo(request.seat);
   return address;
 }
 
 absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag tag) {
   if (request.resident) {
-    if (const auto address = ResidentFit(request, tag)) return *address;
+    if (const Address address = ResidentFit(request, tag)) return address;
   }
-  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   absl::StatusOr<Address> address = StitchOrGrow(request, tag);
   if (!address.ok()) {
     // Between other blocks, then: worse for those to come than any other place.
     for (const Pool pool : {Pool::kResident, Pool::kSmall}) {
-      if (const auto in_slabs = BestFit(pool, request, tag)) return *in_slabs;
+      if (const Address in_slabs = BestFit(pool, request, tag)) return in_slabs;
     }
   }
   return address;
 }
 
-std::optional<Address> Space::ResidentFit(const Request& request, StreamTag tag) {
+Address Space::ResidentFit(const Request& request, StreamTag tag) {
   BlockId found = heap_.FindFit(Pool::kResident, tag, PaddedBytes(request));
   if (found == kNoBlock) found = heap_.RefillResident(PaddedBytes(request), tag);
-  if (found == kNoBlock) return std::nullopt;
+  if (found == kNoBlock) return 0;
   // From its end, so that what is left is where the next slabs will be.
   const Bytes begin = AlignDown(heap_.EndOf(found) - request.bytes, request.alignment);
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
   return Hand({block, home_->base() + begin}, request);
 }
 
-std::optional<Address> Space::SmallFit(const Request& request, StreamTag tag) {
-  if (const auto address = BestFit(Pool::kSmall, request, tag)) return address;
-  // A plan has use for what is free: then new memory comes first.
+Address Space::SmallFit(const Request& request, StreamTag tag) {
+  if (const Address address = BestFit(Pool::kSmall, request, tag)) return address;
+  const auto take_more = [&] {
+    return TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok();
+  };
   if (heap_.keeps_slabs()) {
-    TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).IgnoreError();
-  }
-  if (!heap_.RefillSmall(tag)) {
-    if (!TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok()) return std::nullopt;
+    // A plan has use for what is free: new memory comes first.
+    if (!take_more()) Settle();
+    if (!heap_.RefillSmall(tag)) return 0;
+  } else if (!heap_.RefillSmall(tag)) {
+    if (!take_more()) return 0;
     heap_.RefillSmall(tag);
   }
   return BestFit(Pool::kSmall, request, tag);
 }
 
-inline std::optional<Address> Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
+inline Address Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
   const BlockId found = heap_.FindFit(pool, tag, PaddedBytes(request));
-  if (found == kNoBlock) return std::nullopt;
+  if (found == kNoBlock) return 0;
   const Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
   return Hand({block, home_->base() + begin}, request);
@@ -122,7 +124,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   block.padding = static_cast<std::uint32_t>(address - placed.address);
   block.seat = request.seat;
   pointers_.Put(address, placed.block);
-  peak_used_ = std::max(peak_used_, heap_.used_bytes());
+  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_);
   return address;
 }
 
@@ -131,32 +133,18 @@ inline Address Space::HandStitched(Placed placed, const Request& request) {
   return Hand(placed, request);
 }
 
-std::optional<Address> Space::TakeAt(Bytes offset, const Request& request, StreamTag tag) {
-  if (offset % request.alignment != 0) return std::nullopt;
+Address Space::TakeAt(Bytes offset, const Request& request, StreamTag tag) {
+  if (!IsAligned(offset, request.alignment)) return 0;
   const BlockId block = heap_.TakeAt({offset, offset + request.bytes}, tag);
-  if (block == kNoBlock) return std::nullopt;
+  if (block == kNoBlock) return 0;
   return Hand({block, home_->base() + offset}, request);
 }
 
-std::optional<Address> Space::PlannedFit(const Request& request, StreamTag tag) {
-  const std::optional<Bytes> place = planner_->PlaceOf(request.seat);
-  if (!place.has_value()) return std::nullopt;
-  std::optional<Address> address = TakeAt(*place, request, tag);
-  if (address.has_value()) {
-    planner_->CountHit();
-    return address;
-  }
-  planner_->Repair(request.seat, [&](Bytes offset) {
-    address = TakeAt(offset, request, tag);
-    return address.has_value();
-  });
-  return address;
-}
-
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
+  Settle();
   if (frontier_.last_tag() > 1) CleanPassed();
   if (!heap_.keeps_slabs()) heap_.DrainSmall(tag);
-  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
 
   const Bytes bytes = PaddedBytes(request);
   if (options_.stitch) {
@@ -166,7 +154,7 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
     }
   }
   if (GrowWithinSlack(bytes, tag)) {
-    if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+    if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   }
   if (!options_.stitch) return GrowContiguously(request, tag);
   // New memory is better than a stitch that strands some, but only while there is any.
@@ -186,7 +174,7 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
   if (outcome.placed.block != kNoBlock) return HandStitched(outcome.placed, request);
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth,
                            TakeFromDriver(outcome.shortfall, tag, /*at_end=*/false));
-  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   const absl::StatusOr<Stitcher::Outcome> second = stitcher_.Build(bytes, tag, Stranding::kAccept);
   if (second.ok() && second->placed.block != kNoBlock) return HandStitched(second->placed, request);
   UndoGrowth(growth);
@@ -199,7 +187,7 @@ absl::StatusOr<Address> Space::GrowContiguously(const Request& request, StreamTa
   const Bytes shortfall = ContiguousShortfall(PaddedBytes(request), tag);
   const bool at_end = shortfall <= home_->capacity() - heap_.end();
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag, at_end));
-  if (const auto address = BestFit(Pool::kLarge, request, tag)) return *address;
+  if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   UndoGrowth(growth);
   return absl::ResourceExhaustedError("free memory is not contiguous");
 }
@@ -211,8 +199,17 @@ absl::Status Space::Free(Address address, StreamId stream) {
   if (tag == kCleanTag) {
     THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(stream));
   }
-  const BlockId id = pointers_.Take(address);
+  BlockId id = pointers_.Take(address);
   if (id == kNoBlock) return NotABlock(address);
+  if (IsOnFloor(id)) {
+    if (tag == floor_tag_) {
+      LeaveFloor(SeatOnFloor(id));
+      return absl::OkStatus();
+    }
+    pointers_.Put(address, id);
+    ShareFloor();
+    id = pointers_.Take(address);
+  }
   const Epoch epoch = frontier_.NoteFree(tag);
   if (planner_ != nullptr && heap_.block(id).seat != kNoSeat) planner_->Leave(heap_.block(id).seat);
   if (heap_.block(id).alias == kNoAlias) {
@@ -223,7 +220,8 @@ absl::Status Space::Free(Address address, StreamId stream) {
   return absl::OkStatus();
 }
 
-absl::Status Space::NotABlock(Address address) const {
+absl::Status Space::NotABlock(Address address) {
+  Settle();
   const std::string name = absl::StrFormat("%#x", address);
   if (!IsHome(address) && !aliases_->Contains(address)) {
     return absl::InvalidArgumentError(
@@ -336,6 +334,7 @@ void Space::UndoGrowth(const Growth& growth) {
 }
 
 absl::Status Space::Trim(Bytes keep, Bytes* released) {
+  Settle();
   *released = 0;
   const Bytes before = reserved();
   heap_.DrainSmall(kCleanTag);
@@ -374,6 +373,8 @@ absl::Status Space::ForgetStream(StreamId stream) {
 }
 
 absl::Status Space::Retire(StreamTag tag) {
+  Settle();
+  if (floor_tag_ == tag) floor_tag_ = kCleanTag;
   THIMBLE_RETURN_IF_ERROR(frontier_.Wait(tag));
   heap_.Clean(tag, frontier_.passed(tag));
   frontier_.Retire(tag);
@@ -416,7 +417,7 @@ Bytes Space::LargestStitch(StreamId stream) {
 }
 
 void Space::ResetPeaks() {
-  peak_used_ = heap_.used_bytes();
+  peak_used_ = heap_.used_bytes() + floor_used_;
   peak_reserved_ = reserved();
 }
 
@@ -428,6 +429,7 @@ void Space::CheckInvariants() const {
   THIMBLE_CHECK(home_->backed_bytes() <= limit(), "P2: more is backed than the limit allows");
   Bytes in_map = 0;
   pointers_.ForEach([&](Address address, BlockId id) {
+    if (IsOnFloor(id)) return;
     const Block& block = heap_.block(id);
     THIMBLE_CHECK(block.state == BlockState::kUsed, "P1: an address names a block not in use");
     if (block.alias == kNoAlias) {
@@ -440,7 +442,10 @@ void Space::CheckInvariants() const {
     in_map += BytesOf(block);
   });
   THIMBLE_CHECK(in_map == heap_.used_bytes(), "P1: a block in use is not in the map");
-  if (planner_ != nullptr) CheckSeats();
+  if (planner_ != nullptr) {
+    CheckSeats();
+    CheckFloor();
+  }
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
     const Block& block = heap_.block(id);
     const bool backed = block.state != BlockState::kVacant;
@@ -455,12 +460,26 @@ void Space::CheckSeats() const {
   planner_->CheckInvariants();
   absl::flat_hash_set<SeatId> seats;
   pointers_.ForEach([&](Address, BlockId id) {
-    const SeatId seat = heap_.block(id).seat;
+    const SeatId seat = IsOnFloor(id) ? SeatOnFloor(id) : heap_.block(id).seat;
     if (seat == kNoSeat) return;
     THIMBLE_CHECK(planner_->IsTaken(seat) && seats.insert(seat).second,
                   "P5: two blocks have one seat, or one that nobody took");
   });
   THIMBLE_CHECK(seats.size() == planner_->taken_seats(), "P5: a taken seat has no block");
+}
+
+void Space::CheckFloor() const {
+  Bytes taken = 0;
+  pointers_.ForEach([&](Address address, BlockId id) {
+    if (!IsOnFloor(id)) return;
+    const Extent place = planner_->ExtentOf(SeatOnFloor(id));
+    THIMBLE_CHECK(address == home_->base() + place.begin,
+                  "P6: a block of the floor is not at its place");
+    taken += place.bytes();
+  });
+  THIMBLE_CHECK(taken == floor_used_ &&
+                    taken + planner_->floor().OpenBytes() == heap_.held_bytes(),
+                "P6: what is held is neither open nor taken");
 }
 
 }  // namespace thimble

@@ -12,6 +12,10 @@
 //   P4  A call that fails leaves blocks, contents and reserved() as they were.
 //   P5  With plans, every large block in use has a seat of its own, and every taken seat a block,
 //       but where the table of seats was full.
+//   P6  What the heap holds for the plan is open on its floor or taken there, never both.
+//
+// A plan hands its places out on a floor of its own (plan/floor.h), past the heap, as long as all is
+// on one stream. Settle() gives everything back to the heap; the plan takes it again bit by bit.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -50,7 +54,7 @@ struct Request {
   std::uint64_t key = 0;   // who asks
   std::uint64_t step = 0;  // in which step; 0 if that is not known
   bool resident = false;   // whether the block is expected to stay
-  SeatId seat = kNoSeat;   // for the Space itself
+  SeatId seat = kNoSeat;   // set by the Space itself
 };
 
 class Space {
@@ -59,7 +63,7 @@ class Space {
   static absl::StatusOr<std::unique_ptr<Space>> Create(Driver* driver, const SpaceOptions& options);
 
   // kResourceExhausted if neither the free memory nor what the driver and the limit allow suffice.
-  absl::StatusOr<Address> Allocate(const Request& request);
+  absl::StatusOr<Address> Allocate(Request& request);
 
   // kInvalidArgument if `address` is not a block in use; the message says what it is instead.
   absl::Status Free(Address address, StreamId stream);
@@ -76,6 +80,9 @@ class Space {
 
   // --- Plans (space_plan.cc) ---------------------------------------------------------------------
 
+  // What the plan handed out itself becomes blocks of the heap, and the rest of what is held for it
+  // free. Before that, the heap and the map of pointers tell only part of the truth.
+  void Settle();
   // Whether it is time to call DraftPlan().
   bool WantsPlan() const { return planner_ != nullptr && planner_->WantsPlan(); }
   Planner::Draft DraftPlan();
@@ -91,10 +98,13 @@ class Space {
 
   void CleanPassed();  // what streams have passed
   // Points that CleanPassed() needs to be passed to clean all that is free now.
-  absl::StatusOr<std::vector<StreamPoint>> RecordStreams() { return frontier_.RecordAll(); }
+  absl::StatusOr<std::vector<StreamPoint>> RecordStreams() {
+    Settle();
+    return frontier_.RecordAll();
+  }
   void DropIdle();  // aliases and slabs that nobody uses
 
-  // --- Looking ----------------------------------------------------------------------------------
+  // --- Looking, best after Settle() --------------------------------------------------------------
 
   // The first block of the chain at `address`, or nullptr.
   const Block* Find(Address address) const;
@@ -132,17 +142,27 @@ class Space {
  private:
   using Growth = std::vector<Extent>;
 
+  // In the map of pointers, a block of the floor is named by its seat.
+  static constexpr BlockId kOnFloor = BlockId{1} << 31;
+  static bool IsOnFloor(BlockId id) { return (id & kOnFloor) != 0; }
+  static SeatId SeatOnFloor(BlockId id) { return id & ~kOnFloor; }
+
   Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
         std::unique_ptr<AliasSpace> aliases);
 
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
-  std::optional<Address> PlannedFit(const Request& request, StreamTag tag);
-  std::optional<Address> TakeAt(Bytes offset, const Request& request, StreamTag tag);
+  // A block that is there already, or 0.
+  Address PlannedFit(const Request& request, StreamTag tag);
+  Address FloorFit(const Place& place, const Request& request,
+                                  StreamTag tag);
+  Address TakeAt(Bytes offset, const Request& request, StreamTag tag);
+  void LeaveFloor(SeatId seat);
+  void ShareFloor();
   absl::StatusOr<Address> AllocateLarge(const Request& request, StreamTag tag);
-  std::optional<Address> ResidentFit(const Request& request, StreamTag tag);
+  Address ResidentFit(const Request& request, StreamTag tag);
   absl::Status Retire(StreamTag tag);
-  std::optional<Address> BestFit(Pool pool, const Request& request, StreamTag tag);
-  std::optional<Address> SmallFit(const Request& request, StreamTag tag);
+  Address BestFit(Pool pool, const Request& request, StreamTag tag);
+  Address SmallFit(const Request& request, StreamTag tag);
   absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);
   absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag, Stranding stranding);
   absl::StatusOr<Address> GrowContiguously(const Request& request, StreamTag tag);
@@ -163,8 +183,9 @@ class Space {
   Planner::Ground FindGround() const;
   bool HasRoomForChange() const;
   bool BackRegion(Extent region);
-  absl::Status NotABlock(Address address) const;
+  absl::Status NotABlock(Address address);
   void CheckSeats() const;
+  void CheckFloor() const;
 
   const SpaceOptions options_;
   const Bytes small_limit_;
@@ -176,6 +197,9 @@ class Space {
   Stitcher stitcher_;
   PointerMap pointers_;
   const std::unique_ptr<Planner> planner_;  // null if plans are off
+  Bytes floor_used_ = 0;  // bytes of blocks there
+  StreamTag floor_tag_ = kCleanTag;  // the one stream that uses it; none yet
+  bool floor_is_shared_ = false;     // two streams do: then the heap serves them, which can tell
   Bytes peak_used_ = 0;
   Bytes peak_reserved_ = 0;
   std::uint64_t stitches_ = 0;

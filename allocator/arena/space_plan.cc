@@ -1,14 +1,91 @@
-// The part of Space that makes plans and brings memory to where they need it. What follows them is
-// on the way of a request: space.cc.
+// The part of Space that follows plans, makes them and brings memory to where they need it.
 #include <algorithm>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "allocator/arena/space.h"
+#include "allocator/base/check.h"
 
 namespace thimble {
 
-Planner::Draft Space::DraftPlan() { return planner_->MakeDraft(FindGround()); }
+// --- On the way of a request -------------------------------------------------------------------
+
+inline Address Space::FloorFit(const Place& place, const Request& request,
+                                       StreamTag tag) {
+  Floor& floor = planner_->floor();
+  if (!IsAligned(place.offset, request.alignment)) return 0;
+  if (!floor.IsOpen(place.cells)) {
+    const auto hold = [&](Extent part) { return heap_.Hold(part, tag); };
+    if (!floor.OpenRest(place.cells, hold)) return 0;
+  }
+  floor.Close(place.cells);
+  const Address address = home_->base() + place.offset;
+  pointers_.Put(address, request.seat | kOnFloor);
+  floor_used_ += request.bytes;
+  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_);
+  return address;
+}
+
+Address Space::PlannedFit(const Request& request, StreamTag tag) {
+  const Place* const place = planner_->FindPlace(request.seat);
+  if (place == nullptr) return 0;
+  if (tag != floor_tag_ && !floor_is_shared_) {
+    if (floor_tag_ != kCleanTag) ShareFloor();
+    floor_tag_ = tag;
+  }
+  Address address = floor_is_shared_ ? TakeAt(place->offset, request, tag)
+                                     : FloorFit(*place, request, tag);
+  if (address != 0) {
+    planner_->CountHit();
+    return address;
+  }
+  Settle();
+  planner_->Repair(request.seat, [&](Bytes offset) {
+    address = TakeAt(offset, request, tag);
+    return address != 0;
+  });
+  return address;
+}
+
+void Space::LeaveFloor(SeatId seat) {
+  frontier_.NoteFree(floor_tag_);
+  planner_->floor().Open(planner_->CellsOf(seat));
+  floor_used_ -= planner_->ExtentOf(seat).bytes();
+  planner_->Leave(seat);
+}
+
+void Space::ShareFloor() {
+  Settle();
+  floor_is_shared_ = true;
+}
+
+void Space::Settle() {
+  if (heap_.held_bytes() == 0) return;
+  std::vector<SeatId> seats;
+  pointers_.ForEach([&](Address, BlockId id) {
+    if (IsOnFloor(id)) seats.push_back(SeatOnFloor(id));
+  });
+  planner_->floor().CloseAll();
+  floor_used_ = 0;
+  heap_.ReleaseHeld(floor_tag_, frontier_.NoteFree(floor_tag_));
+  for (const SeatId seat : seats) {
+    const Extent place = planner_->ExtentOf(seat);
+    pointers_.Take(home_->base() + place.begin);
+    Request request;
+    request.bytes = place.bytes();
+    request.key = planner_->KeyOf(seat);
+    request.seat = seat;
+    THIMBLE_CHECK(TakeAt(place.begin, request, floor_tag_) != 0,
+                  "P6: two blocks of the floor overlap");
+  }
+}
+
+// --- Planning ----------------------------------------------------------------------------------
+
+Planner::Draft Space::DraftPlan() {
+  Settle();
+  return planner_->MakeDraft(FindGround());
+}
 
 void Space::AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan) {
   if (plan.has_value()) {
@@ -129,6 +206,8 @@ bool Space::HasRoomForChange() const {
 }
 
 void Space::ActivatePlan() {
+  Settle();
+  floor_is_shared_ = false;
   if (!HasRoomForChange()) return planner_->Postpone();
   heap_.KeepSlabs();
   const Extent region = planner_->region();

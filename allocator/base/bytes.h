@@ -28,6 +28,7 @@ constexpr Bytes RoundUp(Bytes x, Bytes unit) { return RoundDown(x + unit - 1, un
 // The same for a power of two: no division, for the hot paths.
 constexpr Bytes AlignDown(Bytes x, Bytes power) { return x & ~(power - 1); }
 constexpr Bytes AlignUp(Bytes x, Bytes power) { return AlignDown(x + power - 1, power); }
+constexpr bool IsAligned(Bytes x, Bytes power) { return (x & (power - 1)) == 0; }
 
 // Nothing where the result would not fit in 64 bits.
 constexpr std::optional<Bytes> CheckedAdd(Bytes a, Bytes b) {

@@ -26,41 +26,17 @@ constexpr std::uint32_t kMemory = 64;
 
 // --- On the way of a request -------------------------------------------------------------------
 
-SeatId Planner::Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
-  if (season_requests_ == season_length_) CloseSeason();
-  ++season_requests_;
-  const SeatId id = seats_.Take(key, step, bytes, season_);
-  if (id == places_.size()) places_.push_back(kNoPlace);
-  return id;
-}
-
-void Planner::Leave(SeatId id) {
-  seats_.Vacate(id, season_);
-  season_low_ = std::min(season_low_, seats_.taken_bytes());
-  if ((waiting_.has_value() || later_moments_ > 0) && seats_.taken_bytes() <= last_low_) {
-    is_due_ = true;
-  }
-}
-
 void Planner::Undo(SeatId id) {
   if (id != kNoSeat) seats_.Undo(id);
-}
-
-std::optional<Bytes> Planner::PlaceOf(SeatId id) {
-  if (!serving_) return std::nullopt;
-  ++stats_.requests;
-  if (id != kNoSeat && places_[id] != kNoPlace) return places_[id];
-  ++stats_.homeless;
-  return std::nullopt;
 }
 
 // The lowest byte of every gap that is large enough, the last of which has no end.
 std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
   const Bytes bytes = seats_.seat(id).bytes;
   std::vector<Extent> taken;
-  for (SeatId other = 0; other < places_.size(); ++other) {
-    if (places_[other] == kNoPlace || other == id || !seats_.conflicts().Has(id, other)) continue;
-    taken.push_back({places_[other], places_[other] + seats_.seat(other).bytes});
+  for (SeatId other = 0; other < seats_.end(); ++other) {
+    if (!HasPlace(other) || other == id) continue;
+    if (seats_.conflicts().Has(id, other)) taken.push_back(ExtentOf(other));
   }
   std::sort(taken.begin(), taken.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
@@ -72,6 +48,33 @@ std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
     begin = std::max(begin, extent.end);
   }
   return found;
+}
+
+void Planner::Move(SeatId id, Bytes offset) {
+  const Extent place = {offset, offset + seats_.seat(id).bytes};
+  for (const Bytes border : {place.begin, place.end}) {
+    const std::optional<std::uint32_t> index = floor_.AddBorder(border);
+    if (!index.has_value()) continue;
+    for (SeatId other = 0; other < seats_.end(); ++other) {
+      Floor::Cells& cells = seats_.place(other).cells;
+      if (cells.begin >= *index) ++cells.begin;
+      if (cells.end >= *index) ++cells.end;
+    }
+  }
+  seats_.place(id) = {offset, floor_.CellsOf(place)};
+}
+
+void Planner::LayFloor() {
+  std::vector<Bytes> borders;
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (!HasPlace(id)) continue;
+    const Extent place = ExtentOf(id);
+    borders.insert(borders.end(), {place.begin, place.end});
+  }
+  floor_.Lay(std::move(borders));
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (HasPlace(id)) seats_.place(id).cells = floor_.CellsOf(ExtentOf(id));
+  }
 }
 
 // --- Seasons -----------------------------------------------------------------------------------
@@ -118,7 +121,6 @@ bool Planner::IsResident(SeatId id) const {
 void Planner::Retire() {
   serving_ = false;
   later_moments_ = 0;
-  std::fill(places_.begin(), places_.end(), kNoPlace);
   calm_seasons_ = 0;
   // What was never good will hardly be so next time.
   if (was_good_) next_pause_ = 1;
@@ -135,7 +137,6 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
   Draft draft;
   Bytes residents = 0;
   for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (!seats_.Exists(id)) places_[id] = kNoPlace;  // forgotten just now
     if (seats_.Exists(id) && IsResident(id)) residents += seats_.seat(id).bytes;
     if (!Recurs(id)) continue;
     draft.seats.push_back(id);
@@ -175,7 +176,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
   pause_ = next_pause_;
   next_pause_ = std::min(2 * next_pause_, kLongestPause);
   Waiting waiting;
-  waiting.places.assign(places_.size(), kNoPlace);
+  waiting.places.assign(seats_.end(), kNoPlace);
   waiting.region = {draft.ground.region.begin, draft.ground.region.begin};
   waiting.kept = draft.ground.kept;
   waiting.peak = draft.peak;
@@ -199,8 +200,9 @@ void Planner::Abandon() {
 void Planner::Activate(bool region_is_whole) {
   is_due_ = false;
   if (waiting_.has_value()) {
-    waiting_->places.resize(places_.size(), kNoPlace);
-    places_ = std::move(waiting_->places);
+    waiting_->places.resize(seats_.end(), kNoPlace);
+    for (SeatId id = 0; id < seats_.end(); ++id) seats_.place(id).offset = waiting_->places[id];
+    LayFloor();
     region_ = waiting_->region;
     stats_.height = waiting_->kept + region_.bytes();
     stats_.lower_bound = waiting_->peak;
@@ -222,9 +224,13 @@ void Planner::Postpone() {
 }
 
 std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {
-  const std::vector<Bytes>& places = waiting_.has_value() ? waiting_->places : places_;
-  if (id >= places.size() || places[id] == kNoPlace) return std::nullopt;
-  return places[id];
+  Bytes place = kNoPlace;
+  if (!waiting_.has_value()) {
+    place = seats_.seat(id).place.offset;
+  } else if (id < waiting_->places.size()) {
+    place = waiting_->places[id];
+  }
+  return place == kNoPlace ? std::nullopt : std::optional(place);
 }
 
 PlanStats Planner::stats() const {
@@ -236,9 +242,11 @@ PlanStats Planner::stats() const {
 
 void Planner::CheckInvariants() const {
   seats_.CheckInvariants();
-  for (SeatId id = 0; id < places_.size(); ++id) {
-    if (places_[id] == kNoPlace) continue;
-    THIMBLE_CHECK(seats_.Exists(id), "L1: a place belongs to no seat");
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (!HasPlace(id)) continue;
+    const Floor::Cells cells = floor_.CellsOf(ExtentOf(id));
+    THIMBLE_CHECK(cells.begin == CellsOf(id).begin && cells.end == CellsOf(id).end,
+                  "L1: a place has the wrong cells");
   }
   THIMBLE_CHECK(stats_.requests == stats_.hits + stats_.misses + stats_.homeless,
                 "L2: a request was counted twice or not at all");

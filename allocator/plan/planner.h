@@ -16,12 +16,13 @@
 // comes next.
 //
 // Invariants (CheckInvariants() proves them, and SeatTable's):
-//   L1  A seat with a place exists.
+//   L1  The cells of a place are those of the floor.
 //   L2  While a plan serves, every request is a hit, a miss or homeless.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -29,6 +30,7 @@
 
 #include "allocator/base/bytes.h"
 #include "allocator/plan/conflict_problem.h"
+#include "allocator/plan/floor.h"
 #include "allocator/plan/plan_stats.h"
 #include "allocator/plan/problem.h"
 #include "allocator/plan/seat_table.h"
@@ -44,13 +46,29 @@ class Planner {
   // --- On the way of a request -------------------------------------------------------------------
 
   // The seat of a request, taken now; kNoSeat if the table is full.
-  SeatId Enter(std::uint64_t key, std::uint64_t step, Bytes bytes);
-  void Leave(SeatId id);
+  SeatId Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
+    if (season_requests_ == season_length_) CloseSeason();
+    ++season_requests_;
+    return seats_.Take(key, step, bytes, season_);
+  }
+  void Leave(SeatId id) {
+    seats_.Vacate(id, season_);
+    season_low_ = std::min(season_low_, seats_.taken_bytes());
+    if ((waiting_.has_value() || later_moments_ > 0) && seats_.taken_bytes() <= last_low_) {
+      is_due_ = true;
+    }
+  }
   // The request came to nothing: as if it had not been made. For the seat that was taken last.
   void Undo(SeatId id);
 
-  // Where the request is to go, if a plan serves and has a place for it.
-  std::optional<Bytes> PlaceOf(SeatId id);
+  // Where the request is to go, if a plan serves and has a place for it; else nullptr.
+  const Place* FindPlace(SeatId id) {
+    if (!serving_) return nullptr;
+    ++stats_.requests;
+    if (id != kNoSeat && HasPlace(id)) return &seats_.seat(id).place;
+    ++stats_.homeless;
+    return nullptr;
+  }
   void CountHit() { ++stats_.hits; }
   // The place of `id` is occupied: another one for which `is_free(offset)` is true and which no
   // seat in conflict has. It is the seat's from now on.
@@ -58,7 +76,7 @@ class Planner {
   std::optional<Bytes> Repair(SeatId id, IsFree is_free) {
     for (const Bytes offset : PlacesWithoutConflict(id)) {
       if (!is_free(offset)) continue;
-      places_[id] = offset;
+      Move(id, offset);
       ++stats_.repairs;
       ++stats_.hits;
       return offset;
@@ -66,6 +84,17 @@ class Planner {
     ++stats_.misses;
     return std::nullopt;
   }
+
+  // Where the plan's own memory is. A seat that was taken there keeps its place until it is left,
+  // also when the plan does not serve any more.
+  Floor& floor() { return floor_; }
+  const Floor& floor() const { return floor_; }
+  Extent ExtentOf(SeatId id) const {
+    const Seat& seat = seats_.seat(id);
+    return {seat.place.offset, seat.place.offset + seat.bytes};
+  }
+  Floor::Cells CellsOf(SeatId id) const { return seats_.seat(id).place.cells; }
+  std::uint64_t KeyOf(SeatId id) const { return seats_.seat(id).key; }
 
   // --- Planning ----------------------------------------------------------------------------------
 
@@ -104,6 +133,7 @@ class Planner {
   // had everywhere, the plan serves nevertheless, and is due a few times more.
   bool IsDue() const { return is_due_; }
   Extent region() const { return waiting_.has_value() ? waiting_->region : region_; }
+  // Nobody may sit on the floor.
   void Activate(bool region_is_whole);
   // Not now: the next moment may be better. A plan for which none is good is given up.
   void Postpone();
@@ -117,8 +147,6 @@ class Planner {
   void CheckInvariants() const;  // O(seats^2)
 
  private:
-  static constexpr Bytes kNoPlace = ~Bytes{0};
-
   // What a season began with.
   struct Mark {
     std::uint64_t new_seats = 0;
@@ -127,21 +155,24 @@ class Planner {
     std::uint64_t hits = 0;
   };
   struct Waiting {  // a plan that waits for its moment
-    std::vector<Bytes> places;
-    Extent region;  // ends where the highest place does
+    std::vector<Bytes> places;  // by seat; kNoPlace for those without
+    Extent region;              // ends where the highest place does
     Bytes kept = 0;
     Bytes peak = 0;
     std::uint32_t since = 0;  // season
     std::uint32_t postponed = 0;
   };
 
+  bool HasPlace(SeatId id) const { return seats_.seat(id).place.offset != kNoPlace; }
   void CloseSeason();
   bool Recurs(SeatId id) const;
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
+  void Move(SeatId id, Bytes offset);
+  void LayFloor();
 
   SeatTable seats_;
-  std::vector<Bytes> places_;  // by seat; kNoPlace for those without
+  Floor floor_;
   Extent region_;
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season

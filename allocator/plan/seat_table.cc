@@ -19,7 +19,7 @@ void SeatConflicts::Widen(std::size_t row_words) {
   row_words_ = row_words;
 }
 
-std::uint64_t SeatConflicts::Add(SeatId id, const std::vector<Word>& taken) {
+inline std::uint64_t SeatConflicts::Add(SeatId id, const std::vector<Word>& taken) {
   Word* const row = Row(id);
   Word fresh = 0;
   for (std::size_t i = 0; i < row_words_; ++i) fresh |= taken[i] & ~row[i];
@@ -47,7 +47,7 @@ void SeatConflicts::KeepColumns(const std::vector<Word>& columns) {
 
 // --- SeatTable ---------------------------------------------------------------------------------
 
-std::uint32_t SeatTable::FirstFree(const Asker& asker, std::uint32_t from) {
+inline std::uint32_t SeatTable::FirstFree(const Asker& asker, std::uint32_t from) {
   for (std::size_t word = from / kBits; word < asker.free.size(); ++word) {
     Word bits = asker.free[word];
     if (word == from / kBits) bits &= ~Word{0} << from % kBits;
@@ -59,7 +59,16 @@ std::uint32_t SeatTable::FirstFree(const Asker& asker, std::uint32_t from) {
   return kNoRank;
 }
 
-std::uint32_t SeatTable::FindAsker(std::uint64_t key, Bytes bytes) {
+// kNoAsker if it is new and there is no seat for it.
+inline std::uint32_t SeatTable::FindAsker(std::uint64_t key, Bytes bytes) {
+  if (last_ != kNoSeat && seats_[last_].next != kNoSeat) {
+    const Seat& guess = seats_[seats_[last_].next];
+    if (guess.key == key && guess.bytes == bytes) return guess.asker;
+  }
+  if (size_ == kMaxSeats) {
+    const auto found = asker_of_.find({key, bytes});
+    return found == asker_of_.end() ? kNoAsker : found->second;
+  }
   const auto [found, is_new] =
       asker_of_.try_emplace({key, bytes}, static_cast<std::uint32_t>(askers_.size()));
   if (!is_new) return found->second;
@@ -69,15 +78,12 @@ std::uint32_t SeatTable::FindAsker(std::uint64_t key, Bytes bytes) {
     found->second = unused_askers_.back();
     unused_askers_.pop_back();
   }
-  Asker& asker = askers_[found->second];
-  asker.key = key;
-  asker.bytes = bytes;
   return found->second;
 }
 
 SeatId SeatTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::uint32_t season) {
-  if (size_ == kMaxSeats && !asker_of_.contains({key, bytes})) return kNoSeat;
   const std::uint32_t index = FindAsker(key, bytes);
+  if (index == kNoAsker) return kNoSeat;
   Asker& asker = askers_[index];
   std::uint32_t wanted = 0;
   if (step != 0) {
@@ -88,7 +94,7 @@ SeatId SeatTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::
     wanted = asker.occurrence++;
   }
   const std::uint32_t rank = FirstFree(asker, wanted);
-  const SeatId id = rank == kNoRank ? AddSeat(index) : asker.seats[rank];
+  const SeatId id = rank == kNoRank ? AddSeat(index, key, bytes) : asker.seats[rank];
   if (id == kNoSeat) return kNoSeat;
   Seat& seat = seats_[id];
   asker.free[seat.rank / kBits] &= ~(Word{1} << seat.rank % kBits);
@@ -100,17 +106,13 @@ SeatId SeatTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::
   peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
   new_conflicts_ += conflicts_.Add(id, taken_);
   taken_[id / kBits] |= Word{1} << id % kBits;
+  if (last_ != kNoSeat) seats_[last_].next = id;
+  last_ = id;
+  if (seat.next != kNoSeat) {
+    __builtin_prefetch(&seats_[seat.next]);
+    conflicts_.Prefetch(seat.next);
+  }
   return id;
-}
-
-void SeatTable::Vacate(SeatId id, std::uint32_t season) {
-  Seat& seat = seats_[id];
-  seat.taken = false;
-  seat.vacated_in = season;
-  askers_[seat.asker].free[seat.rank / kBits] |= Word{1} << seat.rank % kBits;
-  taken_[id / kBits] &= ~(Word{1} << id % kBits);
-  --taken_count_;
-  taken_bytes_ -= seat.bytes;
 }
 
 void SeatTable::Undo(SeatId id) {
@@ -119,7 +121,7 @@ void SeatTable::Undo(SeatId id) {
   Vacate(id, seats_[id].taken_in);
 }
 
-SeatId SeatTable::AddSeat(std::uint32_t index) {
+SeatId SeatTable::AddSeat(std::uint32_t index, std::uint64_t key, Bytes bytes) {
   if (size_ == kMaxSeats) return kNoSeat;
   SeatId id = static_cast<SeatId>(seats_.size());
   if (unused_seats_.empty()) {
@@ -136,7 +138,8 @@ SeatId SeatTable::AddSeat(std::uint32_t index) {
   Asker& asker = askers_[index];
   Seat& seat = seats_[id];
   seat = {};
-  seat.bytes = asker.bytes;
+  seat.bytes = bytes;
+  seat.key = key;
   seat.asker = index;
   seat.rank = static_cast<std::uint32_t>(asker.seats.size());
   asker.seats.push_back(id);
@@ -153,8 +156,10 @@ void SeatTable::ForgetBefore(std::uint32_t season) {
     const auto is_needed = [&](SeatId id) {
       return seats_[id].taken || std::max(seats_[id].taken_in, seats_[id].vacated_in) >= season;
     };
-    if (asker.bytes == 0) continue;
+    if (asker.seats.empty()) continue;
     if (std::any_of(asker.seats.begin(), asker.seats.end(), is_needed)) continue;
+    const Seat& any = seats_[asker.seats[0]];
+    asker_of_.erase({any.key, any.bytes});
     for (const SeatId id : asker.seats) {
       kept[id / kBits] &= ~(Word{1} << id % kBits);
       conflicts_.ClearRow(id);
@@ -162,8 +167,6 @@ void SeatTable::ForgetBefore(std::uint32_t season) {
       unused_seats_.push_back(id);
       --size_;
     }
-    asker_of_.erase({asker.key, asker.bytes});
-    asker.bytes = 0;
     asker.step = 0;
     asker.seats.clear();
     asker.free.clear();
@@ -183,7 +186,8 @@ void SeatTable::CheckInvariants() const {
     if (seat.bytes == 0) continue;
     ++count;
     const Asker& asker = askers_[seat.asker];
-    THIMBLE_CHECK(asker.seats[seat.rank] == id && asker.bytes == seat.bytes,
+    THIMBLE_CHECK(asker.seats[seat.rank] == id, "Q1: a seat is not one of its asker's");
+    THIMBLE_CHECK(asker_of_.at({seat.key, seat.bytes}) == seat.asker,
                   "Q1: a seat is not one of its asker's");
     THIMBLE_CHECK((asker.free[seat.rank / kBits] >> seat.rank % kBits & 1) != (seat.taken ? 1 : 0),
                   "Q1: a seat is both taken and free, or neither");

@@ -27,6 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "allocator/base/bytes.h"
+#include "allocator/plan/floor.h"
 
 namespace thimble {
 
@@ -45,6 +46,8 @@ class SeatConflicts {
   // With all of `taken`, a row of bits. How many of these conflicts are new.
   std::uint64_t Add(SeatId id, const std::vector<Word>& taken);
 
+  void Prefetch(SeatId id) const { __builtin_prefetch(&words_[id * row_words_]); }
+
   std::size_t row_words() const { return row_words_; }
   void AddRow() { words_.resize(words_.size() + row_words_, 0); }
   void Widen(std::size_t row_words);
@@ -59,15 +62,27 @@ class SeatConflicts {
   std::vector<Word> words_;
 };
 
-struct Seat {
-  Bytes bytes = 0;
+inline constexpr Bytes kNoPlace = ~Bytes{0};
+
+// Where a plan wants a seat to be.
+struct Place {
+  Bytes offset = kNoPlace;
+  Floor::Cells cells;
+};
+
+struct alignas(64) Seat {
+  Bytes bytes = 0;        // 0: no seat has this id now
+  std::uint64_t key = 0;  // with `bytes`, who asks
   std::uint32_t asker = 0;
   std::uint32_t rank = 0;        // among the seats of its asker
   std::uint32_t taken_in = 0;    // season in which it was taken last
   std::uint32_t vacated_in = 0;  // season in which it was vacated last
   std::uint32_t uses = 0;
+  SeatId next = kNoSeat;  // the one that was taken after it last time: most likely again
   bool taken = false;
+  Place place;
 };
+static_assert(sizeof(Seat) == 64, "one seat, one cache line");
 
 class SeatTable {
  public:
@@ -76,7 +91,15 @@ class SeatTable {
   // The seat of a request, which is taken now. kNoSeat if the table is full. `step` is 0 if it is
   // not known; `season` is kept with the seat.
   SeatId Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::uint32_t season);
-  void Vacate(SeatId id, std::uint32_t season);
+  void Vacate(SeatId id, std::uint32_t season) {
+    Seat& seat = seats_[id];
+    seat.taken = false;
+    seat.vacated_in = season;
+    askers_[seat.asker].free[seat.rank / kBits] |= Word{1} << seat.rank % kBits;
+    taken_[id / kBits] &= ~(Word{1} << id % kBits);
+    --taken_count_;
+    taken_bytes_ -= seat.bytes;
+  }
   // The request that took `id`, the last one so far, came to nothing.
   void Undo(SeatId id);
 
@@ -85,6 +108,7 @@ class SeatTable {
   void ForgetBefore(std::uint32_t season);
 
   const Seat& seat(SeatId id) const { return seats_[id]; }
+  Place& place(SeatId id) { return seats_[id].place; }
   bool Exists(SeatId id) const { return id < seats_.size() && seats_[id].bytes != 0; }
   SeatId end() const { return static_cast<SeatId>(seats_.size()); }  // ids are below it
   std::uint32_t size() const { return size_; }
@@ -105,12 +129,10 @@ class SeatTable {
   using Word = SeatConflicts::Word;
   static constexpr std::size_t kBits = SeatConflicts::kBits;
 
-  struct Asker {
-    std::uint64_t key = 0;
-    Bytes bytes = 0;  // 0: no asker has this index now
+  struct alignas(64) Asker {  // none has this index now if it has no seats
     std::uint64_t step = 0;
     std::uint32_t occurrence = 0;  // how often it has asked in `step`
-    // Most askers have one seat: no more memory to look at.
+    // Most askers have one seat: no more memory to look at than this cache line.
     absl::InlinedVector<SeatId, 2> seats;  // by rank
     absl::InlinedVector<Word, 1> free;     // bit r: the seat of rank r is free
   };
@@ -118,8 +140,9 @@ class SeatTable {
   static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
   static std::uint32_t FirstFree(const Asker& asker, std::uint32_t from);
 
+  static constexpr std::uint32_t kNoAsker = ~std::uint32_t{0};
   std::uint32_t FindAsker(std::uint64_t key, Bytes bytes);
-  SeatId AddSeat(std::uint32_t asker);
+  SeatId AddSeat(std::uint32_t asker, std::uint64_t key, Bytes bytes);
 
   absl::flat_hash_map<std::pair<std::uint64_t, Bytes>, std::uint32_t> asker_of_;
   std::vector<Asker> askers_;
@@ -128,6 +151,7 @@ class SeatTable {
   std::vector<SeatId> unused_seats_;
   std::vector<Word> taken_;  // one bit per seat, as many words as a row of conflicts
   SeatConflicts conflicts_;
+  SeatId last_ = kNoSeat;  // to be taken
   std::uint32_t size_ = 0;
   std::uint32_t taken_count_ = 0;
   std::uint64_t new_seats_ = 0;

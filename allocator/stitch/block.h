@@ -1,4 +1,5 @@
-// One interval of the home space: free, in use by a caller, or vacant (no memory behind it).
+// One interval of the home space: free, in use by a caller, held for a plan that hands its bytes out
+// itself, or vacant (no memory behind it).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ inline constexpr Bytes kUnit = 256;
 enum class Pool : std::uint8_t { kLarge, kSmall, kResident };
 inline constexpr int kPools = 3;
 
-enum class BlockState : std::uint8_t { kUnused, kFree, kUsed, kVacant };
+enum class BlockState : std::uint8_t { kUnused, kFree, kUsed, kHeld, kVacant };
 
 // A stream known to the arena. Memory freed on a stream carries its tag until the stream's frontier
 // has passed the free; clean memory is free on every stream. See frontier.h.

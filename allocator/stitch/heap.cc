@@ -85,6 +85,24 @@ inline void Heap::Absorb(BlockId left_id, BlockId right_id) {
   unused_.push_back(right_id);
 }
 
+// `id` absorbs its neighbours in `state`, after remove(neighbour). Returns the block it is part of.
+template <typename Remove>
+BlockId Heap::AbsorbNeighbours(BlockId id, BlockState state, Remove remove) {
+  const auto is_alike = [&](BlockId other) {
+    return other != kNoBlock && blocks_[other].state == state;
+  };
+  if (const BlockId next = blocks_[id].next; is_alike(next)) {
+    remove(next);
+    Absorb(id, next);
+  }
+  if (const BlockId previous = blocks_[id].previous; is_alike(previous)) {
+    remove(previous);
+    Absorb(previous, id);
+    id = previous;
+  }
+  return id;
+}
+
 // --- Free blocks -------------------------------------------------------------------------------
 
 inline Extent Heap::WholeSlabs(const Block& block) const {
@@ -212,6 +230,24 @@ void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
   }
 }
 
+bool Heap::Hold(Extent part, StreamTag tag) {
+  BlockId id = TakeAt(part, tag);
+  if (id == kNoBlock) return false;
+  used_bytes_ -= part.bytes();
+  held_bytes_ += part.bytes();
+  id = AbsorbNeighbours(id, BlockState::kHeld, [](BlockId) {});
+  blocks_[id].state = BlockState::kHeld;
+  return true;
+}
+
+void Heap::ReleaseHeld(StreamTag tag, Epoch epoch) {
+  for (BlockId id = first_; id != kNoBlock; id = blocks_[id].next) {
+    if (blocks_[id].state != BlockState::kHeld) continue;
+    held_bytes_ -= blocks_[id].bytes;
+    id = MakeFree(id, tag, epoch, /*join=*/tag);
+  }
+}
+
 void Heap::Clean(StreamTag tag, Epoch passed) {
   if (tag >= bins_.size()) return;
   std::vector<BlockId> found;
@@ -317,18 +353,7 @@ void Heap::Refill(Extent part, StreamTag tag) {
 void Heap::Vacate(Extent part) {
   BlockId id = Take(At(part.begin), part);
   used_bytes_ -= part.bytes();
-  const auto is_vacant = [&](BlockId other) {
-    return other != kNoBlock && blocks_[other].state == BlockState::kVacant;
-  };
-  if (const BlockId next = blocks_[id].next; is_vacant(next)) {
-    RemoveVacant(next);
-    Absorb(id, next);
-  }
-  if (const BlockId previous = blocks_[id].previous; is_vacant(previous)) {
-    RemoveVacant(previous);
-    Absorb(previous, id);
-    id = previous;
-  }
+  id = AbsorbNeighbours(id, BlockState::kVacant, [this](BlockId other) { RemoveVacant(other); });
   InsertVacant(id);
 }
 
@@ -368,6 +393,7 @@ void Heap::CheckInvariants() const {
   Bytes at = 0;
   Bytes used = 0;
   std::array<Bytes, kPools> free{};
+  Bytes held = 0;
   Bytes vacant = 0;
   Bytes empty_slab_bytes = 0;
   BlockId previous = kNoBlock;
@@ -379,6 +405,7 @@ void Heap::CheckInvariants() const {
     THIMBLE_CHECK(At(at) == id, "H4: the address index misses a block");
     THIMBLE_CHECK(At(at + block.bytes - 1) == id, "H4: the address index misses a block's end");
     if (block.state == BlockState::kUsed) used += block.bytes;
+    if (block.state == BlockState::kHeld) held += block.bytes;
     if (block.state == BlockState::kVacant) vacant += block.bytes;
     if (block.state == BlockState::kFree) {
       free[static_cast<int>(block.pool)] += block.bytes;
@@ -394,8 +421,8 @@ void Heap::CheckInvariants() const {
     previous = id;
   }
   THIMBLE_CHECK(previous == last_ && at == end(), "H1: the list does not end at last()");
-  THIMBLE_CHECK(used == used_bytes_ && vacant == vacant_bytes_ && free == free_bytes_ &&
-                    empty_slab_bytes == empty_slab_bytes_,
+  THIMBLE_CHECK(used == used_bytes_ && held == held_bytes_ && vacant == vacant_bytes_ &&
+                    free == free_bytes_ && empty_slab_bytes == empty_slab_bytes_,
                 "H5: a counter is not the sum over blocks");
   CheckBins();
 }

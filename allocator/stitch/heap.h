@@ -5,9 +5,11 @@
 //   H1  Blocks tile [0, end()): no gap, no overlap, previous/next in order of offsets. So every
 //       byte has exactly one owner, and no byte can be handed out twice.
 //   H2  A free block is in the bin of its pool, tag and size, and no other block is in a bin.
-//   H3  Two neighbouring free blocks differ in pool or tag; two neighbouring vacant ones do not
-//   exist. H4  The address index names the first block of every slot. H5  free_bytes(),
-//   used_bytes(), vacant_bytes() and empty_slab_bytes_ are the sums over blocks.
+//   H3  Two neighbouring free blocks differ in pool or tag; two neighbouring held or vacant ones do
+//       not exist.
+//   H4  The address index names the first block of every slot.
+//   H5  free_bytes(), used_bytes(), held_bytes(), vacant_bytes() and empty_slab_bytes_ are the sums
+//       over blocks.
 //
 // Small blocks (Pool::kSmall) and residents (Pool::kResident) come from slabs: whole slots taken
 // out of the large pool, to which they return as soon as they are empty. One empty slab of the
@@ -57,6 +59,10 @@ class Heap {
   // The same for a part that need not lie in one free block; kNoBlock unless `tag` may use all of
   // it now.
   BlockId TakeAt(Extent part, StreamTag tag);
+  // Like TakeAt(), but `part` is held until ReleaseHeld(), for all parts; false unless `tag` may use
+  // all of it now.
+  bool Hold(Extent part, StreamTag tag);
+  void ReleaseHeld(StreamTag tag, Epoch epoch);
   // A block in use is free again, on stream `tag` at once, elsewhere when `epoch` has passed there.
   void Release(BlockId id, StreamTag tag, Epoch epoch);
   // What was freed on `tag` up to `passed` is free on every stream.
@@ -112,6 +118,7 @@ class Heap {
   Bytes slab_bytes() const { return slab_bytes_; }
 
   Bytes used_bytes() const { return used_bytes_; }
+  Bytes held_bytes() const { return held_bytes_; }
   Bytes vacant_bytes() const { return vacant_bytes_; }
   Bytes free_bytes(Pool pool) const { return free_bytes_[static_cast<int>(pool)]; }
   Bytes free_bytes() const {
@@ -133,6 +140,8 @@ class Heap {
   BlockId AppendBlock(Bytes bytes);
   BlockId Split(BlockId id, Bytes at);
   void Absorb(BlockId left, BlockId right);
+  template <typename Remove>
+  BlockId AbsorbNeighbours(BlockId id, BlockState state, Remove remove);
   BlockId MergeFree(BlockId id, StreamTag join);
   void InsertFree(BlockId id);
   void RemoveFree(BlockId id);
@@ -155,6 +164,7 @@ class Heap {
   std::vector<std::unique_ptr<PoolBins>> bins_;  // by tag
   std::map<Bytes, BlockId> vacant_;              // by offset
   Bytes used_bytes_ = 0;
+  Bytes held_bytes_ = 0;
   Bytes vacant_bytes_ = 0;
   std::array<Bytes, kPools> free_bytes_{};
   Bytes empty_slab_bytes_ = 0;  // whole slabs inside free blocks of the small pool

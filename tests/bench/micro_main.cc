@@ -74,6 +74,7 @@ void Step(benchmark::State& state, Policy* policy) {
   for (Bytes& size : sizes) size = kSmallest + random() % (7 * kSmallest);
   std::vector<Address> blocks(kBlocks);
   const auto run = [&] {
+    policy->BeginStep();
     for (std::size_t i = 0; i < kBlocks; ++i) blocks[i] = policy->Allocate(sizes[i], 0, i + 1);
     for (std::size_t i = kBlocks; i-- > 0;) policy->Free(blocks[i], 0);
   };
@@ -161,9 +162,9 @@ int Run(std::vector<std::string> arguments, bool json) {
   }
   std::vector<std::unique_ptr<Subject>> subjects;
   for (const PolicyKind kind : kPolicies) {
-    subjects.push_back(std::make_unique<Subject>(kind, kCapacity, Sizing::kNatural));
-    Policy* policy = &subjects.back()->policy();
     for (const Micro& micro : kMicros) {
+      subjects.push_back(std::make_unique<Subject>(kind, kCapacity, Sizing::kNatural));
+      Policy* policy = &subjects.back()->policy();
       benchmark::RegisterBenchmark(
           RunName(micro, kind).c_str(),
           [run = micro.run, policy](benchmark::State& state) { run(state, policy); })

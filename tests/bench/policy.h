@@ -16,6 +16,9 @@ class Policy {
 
   // `address` came from Allocate and was not freed since. `stream` is where the block was used.
   virtual void Free(std::uint64_t address, std::uint64_t stream) = 0;
+
+  // A step of training begins. Most policies do not care.
+  virtual void BeginStep() {}
 };
 
 }  // namespace thimble::bench

@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<Workload>> LoadWorkloads(const std::vector<std::strin
   for (const std::string& file : files) {
     THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceOrLog(file));
     Workload workload = MakeWorkload(TraceName(file), trace);
-    if (workload.ops.empty()) {
+    if (workload.max_live_bytes == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", file, "' allocates nothing; is it a trace?"));
     }

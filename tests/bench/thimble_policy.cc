@@ -15,9 +15,7 @@ class ThimblePolicy final : public Policy {
 
   std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) override {
     const absl::StatusOr<Address> block =
-        arena_->Allocate(bytes, /*alignment=*/0, StreamId{stream}, key);
-    // A replay takes milliseconds: without waiting, it would be over before its first plan.
-    arena_->WaitForPlans();
+        arena_->Allocate(bytes, /*alignment=*/0, StreamId{stream}, key, step_);
     return block.ok() ? *block : 0;
   }
 
@@ -25,8 +23,15 @@ class ThimblePolicy final : public Policy {
     THIMBLE_CHECK(arena_->Free(address, StreamId{stream}).ok(), "a block in use can be freed");
   }
 
+  void BeginStep() override {
+    ++step_;
+    // A replay takes milliseconds: without waiting, it would be over before its first plan.
+    arena_->WaitForPlans();
+  }
+
  private:
   const std::unique_ptr<Arena> arena_;
+  std::uint64_t step_ = 0;
 };
 
 }  // namespace

@@ -11,8 +11,12 @@ Workload MakeWorkload(std::string name, const Trace& trace) {
   workload.ids = trace.ids;
   workload.max_live_bytes = trace.max_live_bytes;
   std::vector<std::optional<TraceOp>> live(trace.ids);
+  workload.ops.emplace_back();  // a step
   for (const TraceOp& op : trace.ops) {
-    if (op.kind == TraceOpKind::kStep) continue;
+    if (op.kind == TraceOpKind::kStep) {
+      workload.ops.push_back(op);
+      continue;
+    }
     ++workload.recorded_ops;
     if (op.bytes == 0) continue;
     workload.ops.push_back(op);

@@ -1,5 +1,5 @@
-// A trace made ready for replaying: only what moves memory, and closed, so that one replay ends
-// where the next begins.
+// A trace made ready for replaying: only what moves memory or begins a step, and closed, so that one
+// replay ends where the next begins.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace thimble::bench {
 struct Workload {
   std::string name;
   std::size_t recorded_ops = 0;  // allocations and frees of the trace itself
-  std::vector<TraceOp> ops;      // without steps and empty blocks; frees what the trace left live
+  // Begins with a step; without empty blocks; frees what the trace left live.
+  std::vector<TraceOp> ops;
   std::uint32_t ids = 0;
   Bytes max_live_bytes = 0;
 };
@@ -25,6 +26,10 @@ Workload MakeWorkload(std::string name, const Trace& trace);
 using Addresses = std::vector<Address>;
 
 inline bool ReplayOp(const TraceOp& op, Policy* policy, Addresses* addresses) {
+  if (op.kind == TraceOpKind::kStep) {
+    policy->BeginStep();
+    return true;
+  }
   Address& address = (*addresses)[op.id];
   const auto stream = static_cast<std::uint64_t>(op.stream);
   if (op.kind == TraceOpKind::kAllocate) {

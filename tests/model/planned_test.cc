@@ -1,5 +1,5 @@
 // Training that does not keep to its plan: requests come in another order, not at all, in addition
-// or in other sizes. No byte is handed out twice, none is lost, and the plan recovers.
+// in other sizes or on another stream. No byte is handed out twice, none is lost, and the plan recovers.
 #include <map>
 #include <memory>
 #include <vector>
@@ -16,6 +16,7 @@ namespace {
 constexpr Bytes kChunk = 64 * kKiB;
 constexpr Bytes kDevice = 48 * kMiB;
 constexpr StreamId kStream{1};
+constexpr StreamId kOther{2};
 
 // One request of a step: who, how much, and how long the block is held.
 struct Line {
@@ -45,6 +46,7 @@ class Training {
   // `disturbed` of a thousand requests differ from the script.
   void Step(std::size_t disturbed) {
     ++step_;
+    is_disturbed_ = disturbed > 0;
     std::vector<Line> lines = script_;
     for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
       if (random_.Index(1000) >= disturbed) continue;
@@ -105,29 +107,35 @@ class Training {
  private:
   static constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
+  struct Block {
+    Address address;
+    StreamId stream;
+  };
+
   Bytes RandomBytes() { return RoundUp(random_.LogUniform(kChunk / 8, 16 * kChunk), 256); }
 
   void Allocate(std::uint64_t key, Bytes bytes, std::uint64_t until) {
     ++now_;
     ++operations_;
-    const auto address = arena_->Allocate(bytes, 0, kStream, key, step_);
+    const StreamId stream = is_disturbed_ && random_.Index(20'000) == 0 ? kOther : kStream;
+    const auto address = arena_->Allocate(bytes, 0, stream, key, step_);
     ASSERT_TRUE(address.ok()) << address.status();
     Held held;
     held.bytes = held.counted = bytes;
-    held.stream = kStream;
+    held.stream = stream;
     held.key = key;
     held.serial = operations_;
     ASSERT_TRUE(oracle_->Add(*address, held));
-    due_.emplace(until, *address);
+    due_.emplace(until, Block{*address, stream});
   }
 
   void FreeDue() {
     while (!due_.empty() && due_.begin()->first <= now_) {
-      const Address address = due_.begin()->second;
+      const Block block = due_.begin()->second;
       due_.erase(due_.begin());
       ++operations_;
-      ASSERT_TRUE(oracle_->Remove(address));
-      ASSERT_TRUE(arena_->Free(address, kStream).ok());
+      ASSERT_TRUE(oracle_->Remove(block.address));
+      ASSERT_TRUE(arena_->Free(block.address, block.stream).ok());
     }
   }
 
@@ -136,7 +144,8 @@ class Training {
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<Line> script_;
-  std::multimap<std::uint64_t, Address> due_;
+  std::multimap<std::uint64_t, Block> due_;
+  bool is_disturbed_ = false;
   std::uint64_t now_ = 0;
   std::uint64_t step_ = 0;
   std::uint64_t operations_ = 0;

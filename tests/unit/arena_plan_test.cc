@@ -1,8 +1,10 @@
 // An arena that learns: what its figures say, and what becomes of the thread that plans.
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/arena_fixture.h"
 
@@ -67,6 +69,91 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   };
   const std::vector<Address> first = addresses();
   EXPECT_EQ(addresses(), first);
+}
+
+// On a floor of its own, past the heap: what others may see of that.
+class OnTheFloor : public ArenaPlan {
+ protected:
+  void SetUp() override {
+    MakeLearning();
+    for (int i = 0; i < 20; ++i) {
+      Step();
+      arena_->WaitForPlans();
+    }
+    Step();  // now all its memory is the plan's
+    ASSERT_EQ(arena_->GetStats().plan.plans, 1u);
+    ++step_;
+  }
+};
+
+TEST_F(OnTheFloor, BlocksAreKnownByAddressSizeAndKey) {
+  const Address block = Ask(4, 2 * kChunk);
+  const auto info = arena_->Query(block);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->bytes, 2 * kChunk);
+  EXPECT_EQ(info->key, 4u);
+  Free(block);
+}
+
+TEST_F(OnTheFloor, MisuseIsTold) {
+  const Address block = Ask(4, 2 * kChunk);
+  EXPECT_THAT(std::string(arena_->Free(block + kChunk, kFirst).message()),
+              testing::HasSubstr("points 16384 bytes into a block"));
+  Free(block);
+  EXPECT_THAT(std::string(arena_->Free(block, kFirst).message()),
+              testing::HasSubstr("freed twice"));
+}
+
+TEST_F(OnTheFloor, AnotherStreamWaitsForWhatIsFreedThere) {
+  const Address all = Ask(8, 3 * kChunk);
+  Free(all);
+  const Bytes free = stats().limit - stats().reserved;
+  const auto rest = arena_->Allocate(free, 0, kFirst, 77, 0);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  // Nothing else is left: this must come from the plan's memory, after the device has passed it.
+  const std::uint64_t calls = device_.calls();
+  const auto other = arena_->Allocate(3 * kChunk, 0, kSecond, 8, step_);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_GT(device_.calls(), calls) << "the stream was asked";
+  arena_->CheckInvariants();
+  EXPECT_TRUE(arena_->Free(*other, kSecond).ok());
+  Free(*rest);
+}
+
+TEST_F(OnTheFloor, ABlockMayBeFreedOnAnotherStream) {
+  const Address block = Ask(4, 2 * kChunk);
+  const Address beside = Ask(5, 3 * kChunk);
+  EXPECT_TRUE(arena_->Free(block, kSecond).ok());
+  arena_->CheckInvariants();
+  Free(beside);
+  Step();
+}
+
+TEST_F(OnTheFloor, AStreamCanBeForgotten) {
+  const Address block = Ask(4, 2 * kChunk);
+  EXPECT_TRUE(arena_->ForgetStream(kFirst).ok());
+  arena_->CheckInvariants();
+  Free(block);
+  Step();
+}
+
+TEST_F(OnTheFloor, ItsFreeMemoryIsThereForOthers) {
+  const Address held = Ask(4, 2 * kChunk);
+  const Bytes most = stats().limit - 2 * kChunk;
+  const auto all = arena_->Allocate(most, 0, kFirst, 77, 0);
+  ASSERT_TRUE(all.ok()) << all.status();
+  arena_->CheckInvariants();
+  Free(*all);
+  Free(held);
+}
+
+TEST_F(OnTheFloor, EverythingCanBeGivenBack) {
+  const Address held = Ask(4, 2 * kChunk);
+  Bytes released = 0;
+  ASSERT_TRUE(arena_->Trim(0, &released).ok());
+  EXPECT_LE(stats().reserved, 3 * kChunk);
+  arena_->CheckInvariants();
+  Free(held);
 }
 
 // Residents cut the memory into pieces of three chunks; a step needs blocks of seven.

@@ -91,6 +91,26 @@ TEST_F(HeapTest, APlaceMaySpanWhatIsCleanAndWhatTheStreamFreed) {
   EXPECT_TRUE(Fits(kUnit, kTwo));
 }
 
+TEST_F(HeapTest, WhatIsHeldIsNobodysUntilAllOfItIsReleased) {
+  heap_.Append(kSlab, kCleanTag);
+  EXPECT_TRUE(heap_.Hold({2 * kUnit, 4 * kUnit}, kOne));
+  EXPECT_TRUE(heap_.Hold({6 * kUnit, 8 * kUnit}, kOne));
+  EXPECT_FALSE(heap_.Hold({3 * kUnit, 5 * kUnit}, kOne)) << "held already";
+  EXPECT_EQ(heap_.TakeAt({3 * kUnit, 4 * kUnit}, kOne), kNoBlock);
+  EXPECT_TRUE(heap_.Hold({4 * kUnit, 6 * kUnit}, kOne));
+  EXPECT_EQ(Blocks(), 3) << "neighbours are one block";
+  EXPECT_EQ(heap_.held_bytes(), 6 * kUnit);
+  EXPECT_EQ(heap_.used_bytes(), 0u);
+  heap_.CheckInvariants();
+  heap_.ReleaseHeld(kOne, 1);
+  EXPECT_EQ(heap_.held_bytes(), 0u);
+  EXPECT_EQ(heap_.free_bytes(), kSlab);
+  heap_.CheckInvariants();
+  EXPECT_FALSE(Fits(kSlab, kTwo)) << "it waits for its stream";
+  heap_.Clean(kOne, 1);
+  EXPECT_TRUE(Fits(kSlab, kTwo));
+}
+
 TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
   heap_.Append(kSlab, kCleanTag);
   const BlockId a = Take(kUnit);

@@ -40,10 +40,10 @@ class PlannerTest : public testing::Test {
     const Bytes bytes = BytesOf(key);
     const SeatId seat = planner_.Enter(static_cast<std::uint64_t>(key), step_, bytes);
     Bytes offset = Elsewhere(key);
-    if (const auto place = planner_.PlaceOf(seat)) {
-      if (IsFree(*place, bytes)) {
+    if (const auto* const place = planner_.FindPlace(seat)) {
+      if (IsFree(place->offset, bytes)) {
         planner_.CountHit();
-        offset = *place;
+        offset = place->offset;
       } else if (const auto other =
                      planner_.Repair(seat, [&](Bytes at) { return IsFree(at, bytes); })) {
         offset = *other;

@@ -1,0 +1,72 @@
+// The bytes that a plan hands out itself, cut into cells at the borders of all its places: whether a
+// place is free is one look at a row of bytes, and so is taking and leaving it.
+//
+// A cell is open if it is the plan's and nobody sits there. Cells that are taken are closed, and so
+// are those that belong to others: all of them at first.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "allocator/base/bytes.h"
+#include "allocator/vmm/alias_space.h"
+
+namespace thimble {
+
+class Floor {
+ public:
+  // A row of cells, by the indices of its first and its last border.
+  struct Cells {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+
+  // A floor with these borders, in any order; all of it is closed.
+  void Lay(std::vector<Bytes> borders);
+  // Every cell is closed again.
+  void CloseAll() { std::fill(open_.begin(), open_.end(), kClosed); }
+  // Both ends of `place` are borders.
+  Cells CellsOf(Extent place) const { return {IndexOf(place.begin), IndexOf(place.end)}; }
+  // Sees to it that `at` is a border. If it was none, returns its index: those of the borders from
+  // there on have grown by one.
+  std::optional<std::uint32_t> AddBorder(Bytes at);
+
+  bool IsOpen(Cells cells) const {
+    return std::memchr(&open_[cells.begin], kClosed, cells.end - cells.begin) == nullptr;
+  }
+  void Close(Cells cells) { Set(cells, kClosed); }
+  void Open(Cells cells) { Set(cells, kOpen); }
+  // Calls open(extent) for every row of closed cells among these, and opens what it is true for.
+  // Whether all of them are open now.
+  template <typename OpenExtent>
+  bool OpenRest(Cells cells, OpenExtent open) {
+    for (Cells rest = NextClosed(cells); rest.begin < rest.end;
+         rest = NextClosed({rest.end, cells.end})) {
+      if (!open(Extent{borders_[rest.begin], borders_[rest.end]})) return false;
+      Open(rest);
+    }
+    return true;
+  }
+
+  Bytes OpenBytes() const;
+
+ private:
+  static constexpr char kClosed = 0;
+  static constexpr char kOpen = 1;
+
+  std::uint32_t IndexOf(Bytes border) const;
+  Cells NextClosed(Cells cells) const;
+  void Set(Cells cells, char state) {
+    std::memset(&open_[cells.begin], state, cells.end - cells.begin);
+  }
+
+  std::vector<Bytes> borders_;  // in order; cell i is between borders i and i + 1
+  std::vector<char> open_;      // by cell
+};
+
+}  // namespace thimble
