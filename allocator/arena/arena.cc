@@ -111,6 +111,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
   request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
   if (request.bytes > space_->limit()) return OutOfMemory(request);
+  if (space_->WantsDraft()) DraftPlan();
   if (space_->PlanIsDue()) ActivatePlan();
   absl::StatusOr<Address> address = space_->Allocate(request);
   if (!address.ok()) {
@@ -118,7 +119,6 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
     if (!address.ok()) return address;
   }
-  if (space_->WantsPlan() && !worker_.Wake()) space_->AdoptPlan({}, std::nullopt);
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
@@ -129,12 +129,18 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   return address;
 }
 
+void Arena::DraftPlan() {
+  std::optional<Planner::Draft> draft = space_->DraftPlan();
+  if (!draft.has_value()) return;
+  draft_ = *std::move(draft);
+  if (!worker_.Wake()) space_->AdoptPlan(draft_, std::nullopt);
+}
+
 void Arena::Plan(const std::atomic<bool>& cancel) {
   Planner::Draft draft;
   {
     MutexLock lock(&mutex_);
-    if (!space_->WantsPlan()) return;
-    draft = space_->DraftPlan();
+    draft = std::move(draft_);
   }
   const plan::ConflictProblem problem = draft.ToProblem();
   std::optional<plan::Plan> plan;

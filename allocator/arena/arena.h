@@ -100,13 +100,13 @@ class Arena {
   absl::StatusOr<Address> ClimbLadder(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WaitForStreams(std::optional<StreamId> only = std::nullopt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<Address> WaitForFrees(Request& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Address> WaitForFrees(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status OutOfMemory(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TrimLocked(Bytes keep, Bytes* released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  void DraftPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the worker's thread.
   void Plan(const std::atomic<bool>& cancel);
   void ActivatePlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,6 +145,7 @@ class Arena {
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
+  Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);                                  // for the worker
   PlanWorker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};  // the first to go
 };
 

@@ -477,8 +477,7 @@ void Space::CheckFloor() const {
                   "P6: a block of the floor is not at its place");
     taken += place.bytes();
   });
-  THIMBLE_CHECK(taken == floor_used_ &&
-                    taken + planner_->floor().OpenBytes() == heap_.held_bytes(),
+  THIMBLE_CHECK(taken == floor_used_ && taken + planner_->floor().OpenBytes() == heap_.held_bytes(),
                 "P6: what is held is neither open nor taken");
 }
 

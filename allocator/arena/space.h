@@ -14,8 +14,8 @@
 //       but where the table of seats was full.
 //   P6  What the heap holds for the plan is open on its floor or taken there, never both.
 //
-// A plan hands its places out on a floor of its own (plan/floor.h), past the heap, as long as all is
-// on one stream. Settle() gives everything back to the heap; the plan takes it again bit by bit.
+// A plan hands its places out on a floor of its own (plan/floor.h), past the heap, as long as all
+// is on one stream. Settle() gives everything back to the heap; the plan takes it again bit by bit.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -84,8 +84,9 @@ class Space {
   // free. Before that, the heap and the map of pointers tell only part of the truth.
   void Settle();
   // Whether it is time to call DraftPlan().
-  bool WantsPlan() const { return planner_ != nullptr && planner_->WantsPlan(); }
-  Planner::Draft DraftPlan();
+  bool WantsDraft() const { return planner_ != nullptr && planner_->WantsDraft(); }
+  // Nothing if a later moment may be better.
+  std::optional<Planner::Draft> DraftPlan();
   // An answer to the draft, nothing if there is none.
   void AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan);
   // Whether it is time to call ActivatePlan(), best after waiting for the streams: it brings memory
@@ -153,8 +154,7 @@ class Space {
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
   // A block that is there already, or 0.
   Address PlannedFit(const Request& request, StreamTag tag);
-  Address FloorFit(const Place& place, const Request& request,
-                                  StreamTag tag);
+  Address FloorFit(const Place& place, const Request& request, StreamTag tag);
   Address TakeAt(Bytes offset, const Request& request, StreamTag tag);
   void LeaveFloor(SeatId seat);
   void ShareFloor();
@@ -181,7 +181,8 @@ class Space {
   Extent InnerOf(Extent gap) const;
   Bytes BackedBytes(Extent slots) const;
   Planner::Ground FindGround() const;
-  bool HasRoomForChange() const;
+  void FindHeld(Planner::Ground* ground) const;
+  bool IsGoodMoment() const;
   bool BackRegion(Extent region);
   absl::Status NotABlock(Address address);
   void CheckSeats() const;
@@ -197,9 +198,9 @@ class Space {
   Stitcher stitcher_;
   PointerMap pointers_;
   const std::unique_ptr<Planner> planner_;  // null if plans are off
-  Bytes floor_used_ = 0;  // bytes of blocks there
-  StreamTag floor_tag_ = kCleanTag;  // the one stream that uses it; none yet
-  bool floor_is_shared_ = false;     // two streams do: then the heap serves them, which can tell
+  Bytes floor_used_ = 0;                    // bytes of blocks there
+  StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
+  bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
   Bytes peak_used_ = 0;
   Bytes peak_reserved_ = 0;
   std::uint64_t stitches_ = 0;

@@ -1,5 +1,6 @@
 // The part of Space that follows plans, makes them and brings memory to where they need it.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,8 +11,7 @@ namespace thimble {
 
 // --- On the way of a request -------------------------------------------------------------------
 
-inline Address Space::FloorFit(const Place& place, const Request& request,
-                                       StreamTag tag) {
+inline Address Space::FloorFit(const Place& place, const Request& request, StreamTag tag) {
   Floor& floor = planner_->floor();
   if (!IsAligned(place.offset, request.alignment)) return 0;
   if (!floor.IsOpen(place.cells)) {
@@ -33,8 +33,8 @@ Address Space::PlannedFit(const Request& request, StreamTag tag) {
     if (floor_tag_ != kCleanTag) ShareFloor();
     floor_tag_ = tag;
   }
-  Address address = floor_is_shared_ ? TakeAt(place->offset, request, tag)
-                                     : FloorFit(*place, request, tag);
+  Address address =
+      floor_is_shared_ ? TakeAt(place->offset, request, tag) : FloorFit(*place, request, tag);
   if (address != 0) {
     planner_->CountHit();
     return address;
@@ -82,9 +82,11 @@ void Space::Settle() {
 
 // --- Planning ----------------------------------------------------------------------------------
 
-Planner::Draft Space::DraftPlan() {
+std::optional<Planner::Draft> Space::DraftPlan() {
   Settle();
-  return planner_->MakeDraft(FindGround());
+  Planner::Ground ground = FindGround();
+  if (!ground.has_all_held && planner_->PostponeDraft()) return std::nullopt;
+  return planner_->MakeDraft(std::move(ground));
 }
 
 void Space::AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan) {
@@ -188,18 +190,35 @@ Planner::Ground Space::FindGround() const {
   for (const Extent& obstacle : obstacles) {
     if (obstacle.begin < ground.region.begin) ground.obstacles.push_back(obstacle);
   }
+  FindHeld(&ground);
   return ground;
+}
+
+void Space::FindHeld(Planner::Ground* ground) const {
+  pointers_.ForEach([&](Address, BlockId id) {
+    const Block& block = heap_.block(id);
+    if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
+    const bool is_inside =
+        block.offset >= ground->region.begin && heap_.EndOf(id) <= ground->region.end;
+    if (is_inside && block.alias == kNoAlias && block.padding == 0) {
+      ground->held[block.seat] = block.offset;
+    } else {
+      ground->has_all_held = false;
+    }
+  });
 }
 
 // Blocks of the old order stand in the way of the new one until they are freed, and others must go
 // elsewhere meanwhile. If there is no room for that, the old order is the better one.
-bool Space::HasRoomForChange() const {
+bool Space::IsGoodMoment() const {
   Bytes in_the_way = 0;
   pointers_.ForEach([&](Address, BlockId id) {
     const Block& block = heap_.block(id);
     if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
     if (planner_->DuePlaceOf(block.seat) != block.offset) in_the_way += BytesOf(block);
   });
+  if (in_the_way == 0) return true;
+  if (planner_->WaitsForRepetition()) return false;
   const auto device = driver().GetMemoryInfo();
   const Bytes allowed = limit() - home_->backed_bytes();
   return in_the_way <= std::min(allowed, device.ok() ? device->free_bytes : 0);
@@ -208,7 +227,7 @@ bool Space::HasRoomForChange() const {
 void Space::ActivatePlan() {
   Settle();
   floor_is_shared_ = false;
-  if (!HasRoomForChange()) return planner_->Postpone();
+  if (!IsGoodMoment()) return planner_->Postpone();
   heap_.KeepSlabs();
   const Extent region = planner_->region();
   planner_->Activate(BackRegion({region.begin, AlignUp(region.end, options_.chunk_bytes)}));

@@ -1,5 +1,5 @@
-// The bytes that a plan hands out itself, cut into cells at the borders of all its places: whether a
-// place is free is one look at a row of bytes, and so is taking and leaving it.
+// The bytes that a plan hands out itself, cut into cells at the borders of all its places: whether
+// a place is free is one look at a row of bytes, and so is taking and leaving it.
 //
 // A cell is open if it is the plan's and nobody sits there. Cells that are taken are closed, and so
 // are those that belong to others: all of them at first.

@@ -19,6 +19,8 @@ constexpr std::uint32_t kLongestPause = 64;
 // How often memory for a plan is tried to be had once it serves, and how often it is put off.
 constexpr std::uint32_t kLaterMoments = 4;
 constexpr std::uint32_t kMostPostponed = 8;
+// At how many ends of steps what is held may be at other places before that seems to be the rule.
+constexpr std::uint32_t kPatience = 4;
 // Seasons after which a seat that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
@@ -85,6 +87,7 @@ void Planner::CloseSeason() {
   const bool is_calm =
       new_seats * kCalm <= season_length_ && new_conflicts * kCalm <= seats_.new_conflicts();
   calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
+  calm_requests_ = is_calm ? calm_requests_ + season_length_ : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
   // Not before a whole season: at first, blocks of the old order stand in the way.
@@ -93,10 +96,11 @@ void Planner::CloseSeason() {
   const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
   was_good_ = was_good_ || (is_judged && is_good);
   if (pause_ > 0) --pause_;
-  wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
-                calm_seasons_ >= kCalmSeasons;
+  if (!wants_plan_) wanted_since_ = season_;
+  wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 && CalmIsLong();
   // A moment as empty as the one it waits for may never come.
-  if (waiting_.has_value() && season_ > waiting_->since + 1 + waiting_->postponed) is_due_ = true;
+  wants_draft_ = wants_plan_ && season_ >= wanted_since_ + kMostPostponed;
+  if (waiting_.has_value() && season_ >= waiting_->since + kMostPostponed) is_due_ = true;
   ++season_;
   season_requests_ = 0;
   std::uint32_t recurring = 0;
@@ -106,6 +110,15 @@ void Planner::CloseSeason() {
   peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
   seats_.ResetPeak();
   mark_ = {seats_.new_seats(), seats_.new_conflicts(), stats_.requests, stats_.hits};
+}
+
+bool Planner::CalmIsLong() const {
+  if (calm_seasons_ < kCalmSeasons) return false;
+  std::uint64_t seats = 0;  // that were taken since it is calm
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (seats_.Exists(id) && seats_.seat(id).taken_in + calm_seasons_ > season_) ++seats;
+  }
+  return calm_requests_ >= kCalmSeasons * seats;
 }
 
 // A request that came once is the beginning of a program, not of a step.
@@ -122,6 +135,7 @@ void Planner::Retire() {
   serving_ = false;
   later_moments_ = 0;
   calm_seasons_ = 0;
+  held_repeats_ = true;
   // What was never good will hardly be so next time.
   if (was_good_) next_pause_ = 1;
   pause_ = next_pause_;
@@ -130,8 +144,16 @@ void Planner::Retire() {
 
 // --- Planning ----------------------------------------------------------------------------------
 
+bool Planner::PostponeDraft() {
+  if (!held_repeats_ || draft_postponed_ == kPatience) return false;
+  ++draft_postponed_;
+  wants_draft_ = false;
+  return true;
+}
+
 Planner::Draft Planner::MakeDraft(Ground ground) {
-  wants_plan_ = false;
+  wants_plan_ = wants_draft_ = false;
+  draft_postponed_ = 0;
   packing_ = true;
   if (season_ > kMemory) seats_.ForgetBefore(season_ - kMemory);
   Draft draft;
@@ -141,6 +163,8 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
     if (!Recurs(id)) continue;
     draft.seats.push_back(id);
     draft.sizes.push_back(seats_.seat(id).bytes);
+    const auto held = held_repeats_ ? ground.held.find(id) : ground.held.end();
+    draft.held.push_back(held == ground.held.end() ? kNoPlace : held->second);
   }
   ground.obstacles.resize(std::min(ground.obstacles.size(), plan::kMaxSlots - draft.seats.size()));
   draft.conflicts = seats_.conflicts();
@@ -154,7 +178,9 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
 plan::ConflictProblem Planner::Draft::ToProblem() const {
   plan::ConflictProblem problem;
   problem.sizes.assign(sizes.begin(), sizes.end());
-  problem.fixed.assign(sizes.size(), plan::kNotFixed);
+  for (const Bytes place : held) {
+    problem.fixed.push_back(place == kNoPlace ? plan::kNotFixed : static_cast<std::int64_t>(place));
+  }
   for (const Extent& obstacle : ground.obstacles) {
     problem.sizes.push_back(static_cast<std::int64_t>(obstacle.bytes()));
     problem.fixed.push_back(static_cast<std::int64_t>(obstacle.begin));
@@ -180,6 +206,8 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
   waiting.region = {draft.ground.region.begin, draft.ground.region.begin};
   waiting.kept = draft.ground.kept;
   waiting.peak = draft.peak;
+  waiting.keeps_held = std::any_of(draft.held.begin(), draft.held.end(),
+                                   [](Bytes place) { return place != kNoPlace; });
   waiting.since = season_;
   for (std::size_t i = 0; i < draft.seats.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);
@@ -192,7 +220,6 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
 }
 
 void Planner::Abandon() {
-  wants_plan_ = false;  // there may have been no draft
   packing_ = false;
   pause_ = kLongestPause;
 }
@@ -218,9 +245,16 @@ void Planner::Activate(bool region_is_whole) {
 
 void Planner::Postpone() {
   is_due_ = false;
-  if (!waiting_.has_value() || ++waiting_->postponed < kMostPostponed) return;
-  waiting_.reset();
-  pause_ = kLongestPause;
+  if (!waiting_.has_value()) return;
+  ++waiting_->postponed;
+  if (waiting_->keeps_held && waiting_->postponed >= kPatience) {
+    held_repeats_ = false;
+    waiting_.reset();
+    pause_ = 0;
+  } else if (waiting_->postponed >= kMostPostponed) {
+    waiting_.reset();
+    pause_ = kLongestPause;
+  }
 }
 
 std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {

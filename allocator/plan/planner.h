@@ -1,11 +1,16 @@
 // Learns what training repeats and says where each request is to go. Advice only: the caller uses a
 // place if its bytes are free, and must know what to do if they are not.
 //
-// Time is counted in seasons of as many requests as there are seats that recur, about a step.
-// After kCalmSeasons in which hardly anything was new, WantsPlan() is true; the caller then packs
-// MakeDraft() on a thread of its own and gives the answer to Adopt(). The plan is due at the next
-// moment that is as empty as any in the last season, which is the end of a step: then the caller
+// Time is counted in seasons of as many requests as there are seats that recur, about a step. After
+// kCalmSeasons in which hardly anything was new, and every seat came as often, a plan is wanted.
+// Everything then happens at moments that are as empty as any in the last season, which are the
+// ends of steps. At the first of them, WantsDraft() is true: the caller packs MakeDraft() on a
+// thread of its own and gives the answer to Adopt(). At a later one, the plan IsDue(): the caller
 // sees to it that there is memory in the region of the plan, and calls Activate().
+//
+// What is held at the end of a step, such as parameters that the next step replaces, gets the place
+// that it has when the draft is made, so that the plan can begin as soon as it is there again. If
+// it never is, the next plan is made without regard to it.
 //
 // A seat that finds its place occupied moves, for good, to one that is free now and that none of
 // its conflicts has. Seats that appear later have no place; when a season has many requests without
@@ -28,6 +33,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "allocator/base/bytes.h"
 #include "allocator/plan/conflict_problem.h"
 #include "allocator/plan/floor.h"
@@ -41,7 +47,7 @@ namespace thimble {
 class Planner {
  public:
   static constexpr std::uint32_t kCalmSeasons = 3;
-  static constexpr std::uint32_t kShortestSeason = 32;
+  static constexpr std::uint32_t kShortestSeason = 4;
 
   // --- On the way of a request -------------------------------------------------------------------
 
@@ -54,9 +60,9 @@ class Planner {
   void Leave(SeatId id) {
     seats_.Vacate(id, season_);
     season_low_ = std::min(season_low_, seats_.taken_bytes());
-    if ((waiting_.has_value() || later_moments_ > 0) && seats_.taken_bytes() <= last_low_) {
-      is_due_ = true;
-    }
+    if (seats_.taken_bytes() > last_low_) return;
+    wants_draft_ = wants_plan_;
+    is_due_ = waiting_.has_value() || later_moments_ > 0;
   }
   // The request came to nothing: as if it had not been made. For the seat that was taken last.
   void Undo(SeatId id);
@@ -98,7 +104,9 @@ class Planner {
 
   // --- Planning ----------------------------------------------------------------------------------
 
-  bool WantsPlan() const { return wants_plan_; }
+  bool WantsDraft() const { return wants_draft_; }
+  // Some of what is held cannot have its place: whether the next moment may be better.
+  bool PostponeDraft();
   // Whether `id` has been taken for so long that its block will stay where it is.
   bool IsResident(SeatId id) const;
 
@@ -108,12 +116,15 @@ class Planner {
     std::vector<Extent> obstacles;  // where there can be none, up to the end of the region
     Bytes kept = 0;                 // memory that stays outside the region
     Bytes free = 0;                 // of that, between the obstacles
+    absl::flat_hash_map<SeatId, Bytes> held;  // where seats are that have a block in the region
+    bool has_all_held = true;                 // and all seats have theirs there, but residents
   };
   // What there is to pack. It is taken in a moment; ToProblem() takes longer and needs nothing
   // else.
   struct Draft {
     std::vector<SeatId> seats;
     std::vector<Bytes> sizes;  // of these seats
+    std::vector<Bytes> held;   // where they are now; kNoPlace for others
     Ground ground;
     SeatConflicts conflicts;  // of all seats, by id
     Bytes peak = 0;           // the most bytes that all seats, residents too, took at once
@@ -137,6 +148,8 @@ class Planner {
   void Activate(bool region_is_whole);
   // Not now: the next moment may be better. A plan for which none is good is given up.
   void Postpone();
+  // Whether it was made for a moment at which nothing is in its way.
+  bool WaitsForRepetition() const { return waiting_.has_value() && waiting_->keeps_held; }
   // Where the plan that is due wants `id` to be; nothing if anywhere.
   std::optional<Bytes> DuePlaceOf(SeatId id) const;
 
@@ -154,11 +167,12 @@ class Planner {
     std::uint64_t requests = 0;
     std::uint64_t hits = 0;
   };
-  struct Waiting {  // a plan that waits for its moment
+  struct Waiting {              // a plan that waits for its moment
     std::vector<Bytes> places;  // by seat; kNoPlace for those without
     Extent region;              // ends where the highest place does
     Bytes kept = 0;
     Bytes peak = 0;
+    bool keeps_held = false;  // what is held has the place that it had
     std::uint32_t since = 0;  // season
     std::uint32_t postponed = 0;
   };
@@ -166,6 +180,7 @@ class Planner {
   bool HasPlace(SeatId id) const { return seats_.seat(id).place.offset != kNoPlace; }
   void CloseSeason();
   bool Recurs(SeatId id) const;
+  bool CalmIsLong() const;
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
   void Move(SeatId id, Bytes offset);
@@ -177,7 +192,11 @@ class Planner {
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
   bool was_good_ = false;            // in one season at least
+  bool held_repeats_ = true;         // what is held when steps end is at the same places, it seems
   bool wants_plan_ = false;
+  std::uint32_t wanted_since_ = 0;     // season
+  std::uint32_t draft_postponed_ = 0;  // moments
+  bool wants_draft_ = false;
   bool packing_ = false;
   bool is_due_ = false;
   std::uint32_t later_moments_ = 0;  // at which the plan that serves is due again
@@ -188,7 +207,8 @@ class Planner {
   std::uint32_t season_requests_ = 0;
   std::uint32_t season_length_ = kShortestSeason;
   std::uint32_t calm_seasons_ = 0;
-  std::uint32_t pause_ = 0;  // seasons until another plan may be wanted
+  std::uint64_t calm_requests_ = 0;  // in these seasons
+  std::uint32_t pause_ = 0;          // seasons until another plan may be wanted
   std::uint32_t next_pause_ = 1;
   Mark mark_;
   Bytes season_low_ = 0;                     // least bytes taken at once so far

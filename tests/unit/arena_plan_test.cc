@@ -223,8 +223,10 @@ TEST_F(OverlappingSteps, APlanIsFollowedWhereThereIsRoomForTheChange) {
   EXPECT_GT(plan.hits * 10, plan.requests * 9);
 }
 
-TEST_F(OverlappingSteps, TheOldOrderStaysWhereThereIsNone) {
-  EXPECT_EQ(Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk).plans, 0u);
+TEST_F(OverlappingSteps, WhereThereIsNoneThePlanBeginsWithTheOrderThereIs) {
+  const PlanStats plan = Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk);
+  EXPECT_EQ(plan.plans, 1u);
+  EXPECT_EQ(plan.hits, plan.requests);
 }
 
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {

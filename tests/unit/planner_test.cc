@@ -69,16 +69,16 @@ class PlannerTest : public testing::Test {
         ++activations_;
       }
       Do(event);
-      if (planner_.WantsPlan()) MakePlan(kPlenty);
+      if (planner_.WantsDraft()) MakePlan(kPlenty);
     }
   }
 
   void RunUntilAPlanIsWanted() {
-    for (int i = 0; i < 100 && !planner_.WantsPlan(); ++i) {
+    for (int i = 0; i < 100 && !planner_.WantsDraft(); ++i) {
       ++step_;
       for (const int event : kTraining) Do(event);
     }
-    ASSERT_TRUE(planner_.WantsPlan());
+    ASSERT_TRUE(planner_.WantsDraft());
   }
 
   void MakePlan(Bytes memory) {
@@ -120,7 +120,7 @@ TEST_F(PlannerTest, NothingIsPlannedBeforeThingsRepeat) {
     Take(1 + i);
     planner_.Leave(held_.at(1 + i).seat);
     held_.clear();
-    EXPECT_FALSE(planner_.WantsPlan());
+    EXPECT_FALSE(planner_.WantsDraft());
   }
 }
 
@@ -216,18 +216,12 @@ TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
   EXPECT_EQ(planner_.stats().plans, 0u);
 }
 
-TEST_F(PlannerTest, WhoCannotPackAtAllIsNotAskedAgainAtOnce) {
-  RunUntilAPlanIsWanted();
-  planner_.Abandon();
-  EXPECT_FALSE(planner_.WantsPlan());
-}
-
 TEST_F(PlannerTest, WithoutAnAnswerThereIsNoPlan) {
   RunUntilAPlanIsWanted();
   planner_.MakeDraft({});
-  EXPECT_FALSE(planner_.WantsPlan()) << "one at a time";
+  EXPECT_FALSE(planner_.WantsDraft()) << "one at a time";
   planner_.Abandon();
-  EXPECT_FALSE(planner_.WantsPlan());
+  EXPECT_FALSE(planner_.WantsDraft());
   EXPECT_EQ(planner_.stats().plans, 0u);
 }
 
