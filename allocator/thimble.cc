@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/options.h"
+#include "allocator/base/stable_hash.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/driver/cuda_driver.h"
 #include "allocator/driver/driver.h"
@@ -274,6 +275,10 @@ const char* thimble_options(const thimble_arena* arena) {
 thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
                                 uint64_t stream, uint64_t key, void** block) {
   return thimble_allocate_in_step(arena, bytes, alignment, stream, key, 0, 0, block);
+}
+
+uint64_t thimble_key_of(const char* name, size_t length) {
+  return thimble::StableHash({name, length}) | 1;
 }
 
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,

@@ -63,6 +63,10 @@ const char* thimble_options(const thimble_arena* arena);
 thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t alignment,
                                 uint64_t stream, uint64_t key, void** block);
 
+/* A key for a name of `length` bytes: never 0, and the same in every process, so that what plans
+ * have learned (option plan_file) can be used again. */
+uint64_t thimble_key_of(const char* name, size_t length);
+
 /* The same for a caller who knows its steps: requests of one step of training have the same `step`,
  * of another one another (0: not known). A plan recognises a request by its key, its size and how
  * often that came before in its step. Blocks that are expected to outlive many steps (`resident` is

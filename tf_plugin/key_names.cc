@@ -1,6 +1,6 @@
 #include "tf_plugin/key_names.h"
 
-#include "absl/hash/hash.h"
+#include "allocator/thimble.h"
 
 namespace thimble::tf {
 
@@ -10,7 +10,7 @@ KeyNames::~KeyNames() {
 
 std::uint64_t KeyNames::Remember(absl::string_view name) {
   if (name.empty()) return 0;
-  const std::uint64_t key = absl::HashOf(name) | 1;  // never 0
+  const std::uint64_t key = thimble_key_of(name.data(), name.size());
   for (std::size_t probe = 0; probe < kProbes; ++probe) {
     Place& place = places_[(key + 2 * probe) / 2 % kPlaces];
     std::uint64_t found = place.key.load(std::memory_order_relaxed);

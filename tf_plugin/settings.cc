@@ -41,8 +41,6 @@ absl::Status Read(absl::string_view key, absl::string_view value, Settings* sett
   } else if (key == "preallocate") {
     if (value != "on" && value != "off") return BadValue(key, value, "'on' or 'off'");
     settings->preallocate = std::string(value);
-  } else if (key == "log") {
-    settings->log = std::string(value);
   } else {
     settings->others.emplace_back(key, value);
   }
@@ -76,11 +74,11 @@ std::string CoreOptions(const Settings& settings, const DeviceSettings& device) 
   if (device.limit != 0) add("limit", absl::StrCat(device.limit));
   if (device.preallocate) add("preallocate", "on");
   if (!device.peers.empty()) add("peers", absl::StrJoin(device.peers, "+"));
-  // One file per device: two writers would spoil it.
-  if (settings.log) {
-    add("log", device.index == 0 ? *settings.log : absl::StrCat(*settings.log, ".", device.index));
+  for (const auto& [key, value] : settings.others) {
+    // One file per device: two writers would spoil it.
+    const bool is_file = key == "log" || key == "plan_file";
+    add(key, is_file && device.index > 0 ? absl::StrCat(value, ".", device.index) : value);
   }
-  for (const auto& [key, value] : settings.others) add(key, value);
   return absl::StrJoin(entries, ",");
 }
 

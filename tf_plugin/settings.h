@@ -23,7 +23,6 @@ struct Settings {
   int retry_ms = 10000;              // as BFC: how long a request that does not fit waits for frees
   std::optional<std::string> limit;  // as it was written
   std::optional<std::string> preallocate;
-  std::optional<std::string> log;
   std::vector<std::pair<std::string, std::string>> others;  // as they were written, for the core
 };
 

@@ -10,6 +10,7 @@
 #include "allocator/arena/explain.h"
 #include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/warn.h"
 #include "allocator/plan/solver.h"
 #include "allocator/plan/validator.h"
 
@@ -72,7 +73,9 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
       home_base_(space->home().base()),
       home_capacity_(space->home().capacity()),
       marks_(std::move(marks)),
-      space_(std::move(space)) {}
+      space_(std::move(space)) {
+  if (!options_.plan_file.empty()) LoadPlanFile();
+}
 
 // --- Allocate ----------------------------------------------------------------------------------
 
@@ -129,6 +132,33 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   return address;
 }
 
+// --- Plans -------------------------------------------------------------------------------------
+
+// Training goes on without a file, only later.
+void Arena::LoadPlanFile() {
+  absl::StatusOr<Learned> learned = ReadPlanFile(options_.plan_file);
+  MutexLock lock(&mutex_);
+  if (learned.ok() && learned->chunk_bytes != space_->chunk_bytes()) {
+    learned = absl::InvalidArgumentError(absl::StrCat("'", options_.plan_file,
+                                                      "' is for chunk:", learned->chunk_bytes,
+                                                      ", not ", space_->chunk_bytes()));
+  }
+  if (learned.ok()) {
+    space_->RestorePlans(*learned);
+  } else if (!absl::IsNotFound(learned.status())) {
+    Warn(absl::StrCat("plan_file: ", learned.status().message(),
+                      ". It is not used, and will be replaced when a new plan is made."));
+  }
+}
+
+void Arena::SavePlanFile(Learned learned, Bytes chunk_bytes) {
+  learned.chunk_bytes = chunk_bytes;
+  const absl::Status status = WritePlanFile(learned, options_.plan_file);
+  if (!status.ok()) {
+    Warn(absl::StrCat("plan_file: ", status.message(), ". The next run will learn anew."));
+  }
+}
+
 void Arena::DraftPlan() {
   std::optional<Planner::Draft> draft = space_->DraftPlan();
   if (!draft.has_value()) return;
@@ -138,21 +168,35 @@ void Arena::DraftPlan() {
 
 void Arena::Plan(const std::atomic<bool>& cancel) {
   Planner::Draft draft;
+  Bytes chunk_bytes = 0;
   {
     MutexLock lock(&mutex_);
     draft = std::move(draft_);
+    chunk_bytes = space_->chunk_bytes();
   }
   const plan::ConflictProblem problem = draft.ToProblem();
+  const auto drop_if_wrong = [&problem](std::optional<plan::Plan>* plan) {
+    if (plan->has_value() && !plan::ValidatePlan(problem, **plan).ok()) plan->reset();
+  };
   std::optional<plan::Plan> plan;
   if (plan::CheckConflictProblem(problem).ok()) {
-    plan::SolveOptions options;
-    options.seconds = kPlanSeconds;
-    options.cancel = &cancel;
-    plan = plan::SolveConflicts(problem, options);
-    if (!plan::ValidatePlan(problem, *plan).ok()) plan.reset();
+    plan = draft.Remembered();
+    drop_if_wrong(&plan);
+    if (!plan.has_value()) {
+      plan::SolveOptions options;
+      options.seconds = kPlanSeconds;
+      options.cancel = &cancel;
+      plan = plan::SolveConflicts(problem, options);
+      drop_if_wrong(&plan);
+    }
   }
-  MutexLock lock(&mutex_);
-  space_->AdoptPlan(draft, plan);
+  {
+    MutexLock lock(&mutex_);
+    space_->AdoptPlan(draft, plan);
+  }
+  if (plan.has_value() && !options_.plan_file.empty()) {
+    SavePlanFile(draft.ToLearned(*plan), chunk_bytes);
+  }
 }
 
 void Arena::ActivatePlan() {

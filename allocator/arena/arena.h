@@ -106,6 +106,8 @@ class Arena {
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  void LoadPlanFile();
+  void SavePlanFile(Learned learned, Bytes chunk_bytes);
   void DraftPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the worker's thread.
   void Plan(const std::atomic<bool>& cancel);

@@ -50,7 +50,7 @@ std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 12> kKeys = {{
+constexpr std::array<OptionKey, 13> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -100,6 +100,13 @@ constexpr std::array<OptionKey, 12> kKeys = {{
        return absl::OkStatus();
      },
      [](const Options& options) { return std::string(options.arena.plan ? "auto" : "off"); }},
+    {"plan_file",
+     [](absl::string_view value, Options* options) {
+       if (value.empty()) return BadValue(value, "the path of a file");
+       options->arena.plan_file = std::string(value);
+       return absl::OkStatus();
+     },
+     [](const Options& options) { return options.arena.plan_file; }},
     {"retry_ms",
      [](absl::string_view value, Options* options) {
        int milliseconds = 0;
@@ -161,6 +168,10 @@ absl::Status CheckTogether(const Options& options) {
   if (options.device == Options::kCpu && !(options.driver.empty() && options.peers.empty())) {
     return absl::InvalidArgumentError(
         "'driver' and 'peers' are for GPUs, but device is cpu: leave them out");
+  }
+  if (!options.arena.plan && !options.arena.plan_file.empty()) {
+    return absl::InvalidArgumentError(
+        "'plan_file' keeps what plans are made of, but plan is off: add plan:auto");
   }
   if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
     return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),

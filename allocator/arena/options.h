@@ -19,6 +19,7 @@ struct ArenaOptions {
   Bytes chunk_bytes = 2 * kMiB;        // the unit of stitching; raised to the driver's granularity
   bool stitch = true;                  // build blocks from pieces that are not contiguous
   bool plan = false;                   // learn what training repeats and where it fits best
+  std::string plan_file;               // what is learned is kept there; "": nowhere
   bool magazines = true;               // let threads keep small blocks
   std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees
 };

@@ -78,8 +78,10 @@ class Space {
   // Waits for what was freed on `stream` and forgets it.
   absl::Status ForgetStream(StreamId stream);
 
-  // --- Plans (space_plan.cc) ---------------------------------------------------------------------
+  // --- Plans (space_plan.cc), with SpaceOptions::plan only ---------------------------------------
 
+  // What an earlier process has learned. To be called first.
+  void RestorePlans(const Learned& learned) { planner_->Restore(learned); }
   // What the plan handed out itself becomes blocks of the heap, and the rest of what is held for it
   // free. Before that, the heap and the map of pointers tell only part of the truth.
   void Settle();

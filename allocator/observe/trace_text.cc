@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/base/text_file.h"
+#include "allocator/base/whole_file.h"
 
 namespace thimble {
 namespace {
@@ -197,14 +197,14 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name)
 }
 
 absl::StatusOr<Trace> ReadTraceFile(const std::string& path) {
-  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   return ParseTrace(text, path);
 }
 
 absl::Status WriteTraceFile(const Trace& trace, const std::string& path) {
   std::string text;
   for (const TraceOp& op : trace.ops) AppendTraceOp(op, &text);
-  return WriteTextFile(text, path);
+  return WriteWholeFile(text, path);
 }
 
 void AppendTraceOp(const TraceOp& op, std::string* text) {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/base/text_file.h"
+#include "allocator/base/whole_file.h"
 
 namespace thimble::plan {
 namespace {
@@ -135,7 +135,7 @@ absl::StatusOr<NamedProblem> ParseProblemCsv(absl::string_view text, absl::strin
 }
 
 absl::StatusOr<NamedProblem> ReadProblemFile(const std::string& path) {
-  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+  THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   THIMBLE_ASSIGN_OR_RETURN(NamedProblem problem, ParseProblemCsv(text, path));
   if (problem.ids.empty()) {
     return absl::InvalidArgumentError(
@@ -154,7 +154,7 @@ std::string PlanCsv(const std::vector<std::string>& ids, const Plan& plan) {
 
 absl::Status WritePlanFile(const std::vector<std::string>& ids, const Plan& plan,
                            const std::string& path) {
-  return WriteTextFile(PlanCsv(ids, plan), path);
+  return WriteWholeFile(PlanCsv(ids, plan), path);
 }
 
 }  // namespace thimble::plan

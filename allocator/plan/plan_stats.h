@@ -11,6 +11,7 @@ namespace thimble {
 struct PlanStats {
   std::uint64_t plans = 0;     // adopted
   std::uint64_t retired = 0;   // dropped because most of it failed
+  std::uint64_t stale = 0;     // what was restored and forgotten, because it was of no use
   std::uint64_t seats = 0;     // there are now
   std::uint64_t requests = 0;  // while a plan served
   std::uint64_t hits = 0;      // got their place

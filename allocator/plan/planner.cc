@@ -21,6 +21,10 @@ constexpr std::uint32_t kLaterMoments = 4;
 constexpr std::uint32_t kMostPostponed = 8;
 // At how many ends of steps what is held may be at other places before that seems to be the rule.
 constexpr std::uint32_t kPatience = 4;
+// Most requests of a season, or most places, are known if all are but one in so many.
+constexpr std::uint64_t kKnown = 10;
+// Seasons without one like that after which what was restored is of no use.
+constexpr std::uint32_t kStale = 4;
 // Seasons after which a seat that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
@@ -85,9 +89,9 @@ void Planner::CloseSeason() {
   const std::uint64_t new_seats = seats_.new_seats() - mark_.new_seats;
   const std::uint64_t new_conflicts = seats_.new_conflicts() - mark_.new_conflicts;
   const bool is_calm =
-      new_seats * kCalm <= season_length_ && new_conflicts * kCalm <= seats_.new_conflicts();
+      new_seats * kCalm <= season_requests_ && new_conflicts * kCalm <= seats_.new_conflicts();
   calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
-  calm_requests_ = is_calm ? calm_requests_ + season_length_ : 0;
+  calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
   // Not before a whole season: at first, blocks of the old order stand in the way.
@@ -97,19 +101,45 @@ void Planner::CloseSeason() {
   was_good_ = was_good_ || (is_judged && is_good);
   if (pause_ > 0) --pause_;
   if (!wants_plan_) wanted_since_ = season_;
-  wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 && CalmIsLong();
+  wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
+                (IsRestored() || CalmIsLong());
   // A moment as empty as the one it waits for may never come.
   wants_draft_ = wants_plan_ && season_ >= wanted_since_ + kMostPostponed;
   if (waiting_.has_value() && season_ >= waiting_->since + kMostPostponed) is_due_ = true;
   ++season_;
   season_requests_ = 0;
-  std::uint32_t recurring = 0;
-  for (SeatId id = 0; id < seats_.end(); ++id) recurring += Recurs(id) ? 1 : 0;
-  season_length_ = std::max(kShortestSeason, recurring);
+  SetSeasonLength();
   last_low_ = std::exchange(season_low_, seats_.taken_bytes());
   peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
   seats_.ResetPeak();
-  mark_ = {seats_.new_seats(), seats_.new_conflicts(), stats_.requests, stats_.hits};
+  mark_ = {seats_.new_seats(), seats_.new_conflicts(), seats_.restored_uses(), stats_.requests,
+           stats_.hits};
+}
+
+void Planner::SetSeasonLength() {
+  std::uint32_t recurring = 0;
+  for (SeatId id = 0; id < seats_.end(); ++id) recurring += Recurs(id) ? 1 : 0;
+  season_length_ = std::max(kShortestSeason, recurring);
+}
+
+void Planner::Restore(const Learned& learned) {
+  seats_.Restore(learned);
+  for (const LearnedSeat& seat : learned.seats) remembered_.push_back(seat.place);
+  restored_ = true;
+  SetSeasonLength();
+}
+
+// Whether what was restored has shown to be of use now.
+bool Planner::IsRestored() {
+  if (!restored_) return false;
+  const std::uint64_t known = seats_.restored_uses() - mark_.restored_uses;
+  if ((season_requests_ - known) * kKnown <= season_requests_) return true;
+  if (season_ >= kStale || CalmIsLong()) {
+    restored_ = false;
+    seats_.ForgetBefore(1);
+    ++stats_.stale;
+  }
+  return false;
 }
 
 bool Planner::CalmIsLong() const {
@@ -123,12 +153,13 @@ bool Planner::CalmIsLong() const {
 
 // A request that came once is the beginning of a program, not of a step.
 bool Planner::Recurs(SeatId id) const {
-  return seats_.Exists(id) && seats_.seat(id).uses >= 2 && !IsResident(id);
+  return seats_.Exists(id) && seats_.seat(id).uses >= SeatTable::kOften && !IsResident(id);
 }
 
 bool Planner::IsResident(SeatId id) const {
   const Seat& seat = seats_.seat(id);
-  return seat.taken && seat.taken_in + kCalmSeasons <= season_;
+  const bool for_long = seat.taken_in + kCalmSeasons <= season_;
+  return seat.taken && (for_long || seat.uses < SeatTable::kOften);
 }
 
 void Planner::Retire() {
@@ -165,14 +196,69 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
     draft.sizes.push_back(seats_.seat(id).bytes);
     const auto held = held_repeats_ ? ground.held.find(id) : ground.held.end();
     draft.held.push_back(held == ground.held.end() ? kNoPlace : held->second);
+    if (restored_) {
+      const Bytes place = id < remembered_.size() ? remembered_[id] : kNoPlace;
+      draft.remembered.push_back(place == kNoPlace ? kNoPlace : ground.region.begin + place);
+    }
   }
+  seats_.ForEachByRank([&](SeatId id) {
+    const Seat& seat = seats_.seat(id);
+    draft.known.push_back(id);
+    draft.learned.push_back({seat.key, seat.bytes, Recurs(id), kNoPlace});
+  });
   ground.obstacles.resize(std::min(ground.obstacles.size(), plan::kMaxSlots - draft.seats.size()));
   draft.conflicts = seats_.conflicts();
   draft.peak = *std::max_element(peaks_.begin(), peaks_.end());
   const Bytes elsewhere = std::min(draft.peak, residents + ground.free);
   draft.lower_bound = ground.region.begin + draft.peak - elsewhere;
   draft.ground = std::move(ground);
+  restored_ = false;
   return draft;
+}
+
+std::optional<plan::Plan> Planner::Draft::Remembered() const {
+  const auto has_none = [](Bytes place) { return place == kNoPlace; };
+  const auto unknown = std::count_if(remembered.begin(), remembered.end(), has_none);
+  if (remembered.empty() || static_cast<std::uint64_t>(unknown) * kKnown > remembered.size() ||
+      !std::all_of(held.begin(), held.end(), has_none)) {
+    return std::nullopt;
+  }
+  plan::Plan plan;
+  plan.lower_bound = static_cast<std::int64_t>(lower_bound);
+  const auto add = [&plan](Extent place) {
+    plan.offsets.push_back(static_cast<std::int64_t>(place.begin));
+    plan.height = std::max(plan.height, static_cast<std::int64_t>(place.end));
+  };
+  Bytes above = ground.region.end;  // where what has no place goes, and so gets none
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    const Bytes place = has_none(remembered[i]) ? above : remembered[i];
+    above = std::max(above, place + sizes[i]);
+    add({place, place + sizes[i]});
+  }
+  for (const Extent& obstacle : ground.obstacles) add(obstacle);
+  return plan;
+}
+
+Learned Planner::Draft::ToLearned(const plan::Plan& plan) const {
+  Learned all;
+  all.seats = learned;
+  absl::flat_hash_map<SeatId, Bytes> places;
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    const auto place = static_cast<Bytes>(plan.offsets[i]);
+    if (place < ground.region.begin || place + sizes[i] > ground.region.end) continue;
+    places[seats[i]] = place - ground.region.begin;
+  }
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto place = places.find(known[i]);
+    if (place != places.end()) all.seats[i].place = place->second;
+  }
+  all.conflicts.resize(known.size() * all.row_words());
+  for (std::size_t a = 0; a < known.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      if (conflicts.Has(known[a], known[b])) all.AddConflict(a, b);
+    }
+  }
+  return all;
 }
 
 plan::ConflictProblem Planner::Draft::ToProblem() const {
@@ -217,6 +303,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
     waiting.region.end = std::max(waiting.region.end, end);
   }
   waiting_ = std::move(waiting);
+  is_due_ = seats_.taken_bytes() <= last_low_;  // between two steps just now
 }
 
 void Planner::Abandon() {

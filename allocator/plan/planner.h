@@ -37,6 +37,7 @@
 #include "allocator/base/bytes.h"
 #include "allocator/plan/conflict_problem.h"
 #include "allocator/plan/floor.h"
+#include "allocator/plan/plan_file.h"
 #include "allocator/plan/plan_stats.h"
 #include "allocator/plan/problem.h"
 #include "allocator/plan/seat_table.h"
@@ -49,17 +50,21 @@ class Planner {
   static constexpr std::uint32_t kCalmSeasons = 3;
   static constexpr std::uint32_t kShortestSeason = 4;
 
+  // What an earlier process has learned: then one season in which most is known is enough for a
+  // plan. If there is none soon, it was another program, and is forgotten. To be called first.
+  void Restore(const Learned& learned);
+
   // --- On the way of a request -------------------------------------------------------------------
 
   // The seat of a request, taken now; kNoSeat if the table is full.
   SeatId Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
-    if (season_requests_ == season_length_) CloseSeason();
     ++season_requests_;
     return seats_.Take(key, step, bytes, season_);
   }
   void Leave(SeatId id) {
     seats_.Vacate(id, season_);
     season_low_ = std::min(season_low_, seats_.taken_bytes());
+    if (season_requests_ >= season_length_) CloseSeason();
     if (seats_.taken_bytes() > last_low_) return;
     wants_draft_ = wants_plan_;
     is_due_ = waiting_.has_value() || later_moments_ > 0;
@@ -107,7 +112,8 @@ class Planner {
   bool WantsDraft() const { return wants_draft_; }
   // Some of what is held cannot have its place: whether the next moment may be better.
   bool PostponeDraft();
-  // Whether `id` has been taken for so long that its block will stay where it is.
+  // Whether the block of `id` will stay where it is: it has been there for long, or it is the first
+  // of its kind.
   bool IsResident(SeatId id) const;
 
   // Where there can be places.
@@ -130,8 +136,17 @@ class Planner {
     Bytes peak = 0;           // the most bytes that all seats, residents too, took at once
     Bytes lower_bound = 0;    // of the height
 
+    std::vector<SeatId> known;         // all there are, residents too
+    std::vector<LearnedSeat> learned;  // of these
+    std::vector<Bytes> remembered;     // places of `seats` in an earlier process, if that is known
+
     // Buffer i is seat i; obstacles follow.
     plan::ConflictProblem ToProblem() const;
+    // The plan of an earlier process: for a problem that nearly is the same, and if nothing is
+    // held.
+    std::optional<plan::Plan> Remembered() const;
+    // For a file; without the size of a chunk.
+    Learned ToLearned(const plan::Plan& plan) const;
   };
   // All seats but residents, which are obstacles. No other plan is wanted until Adopt() or
   // Abandon().
@@ -164,6 +179,7 @@ class Planner {
   struct Mark {
     std::uint64_t new_seats = 0;
     std::uint64_t new_conflicts = 0;
+    std::uint64_t restored_uses = 0;
     std::uint64_t requests = 0;
     std::uint64_t hits = 0;
   };
@@ -179,8 +195,10 @@ class Planner {
 
   bool HasPlace(SeatId id) const { return seats_.seat(id).place.offset != kNoPlace; }
   void CloseSeason();
+  void SetSeasonLength();
   bool Recurs(SeatId id) const;
   bool CalmIsLong() const;
+  bool IsRestored();
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
   void Move(SeatId id, Bytes offset);
@@ -189,6 +207,8 @@ class Planner {
   SeatTable seats_;
   Floor floor_;
   Extent region_;
+  bool restored_ = false;          // and it has yet to be seen whether that is of use
+  std::vector<Bytes> remembered_;  // by seat, from the beginning of the region on
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
   bool was_good_ = false;            // in one season at least
@@ -203,7 +223,7 @@ class Planner {
   std::optional<Waiting> waiting_;
   PlanStats stats_;
 
-  std::uint32_t season_ = 0;
+  std::uint32_t season_ = 1;
   std::uint32_t season_requests_ = 0;
   std::uint32_t season_length_ = kShortestSeason;
   std::uint32_t calm_seasons_ = 0;
@@ -211,7 +231,7 @@ class Planner {
   std::uint32_t pause_ = 0;          // seasons until another plan may be wanted
   std::uint32_t next_pause_ = 1;
   Mark mark_;
-  Bytes season_low_ = 0;                     // least bytes taken at once so far
+  Bytes season_low_ = ~Bytes{0};             // least bytes taken at once so far
   Bytes last_low_ = 0;                       // the same of the season before
   std::array<Bytes, kCalmSeasons> peaks_{};  // most bytes taken at once, of the last seasons
 };

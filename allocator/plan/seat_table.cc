@@ -29,10 +29,9 @@ inline std::uint64_t SeatConflicts::Add(SeatId id, const std::vector<Word>& take
     for (fresh = taken[i] & ~row[i]; fresh != 0; fresh &= fresh - 1) {
       const auto other =
           static_cast<SeatId>(i * kBits) + static_cast<SeatId>(__builtin_ctzll(fresh));
-      Row(other)[id / kBits] |= Word{1} << id % kBits;
+      Add(id, other);
       ++added;
     }
-    row[i] |= taken[i];
   }
   return added;
 }
@@ -100,6 +99,7 @@ SeatId SeatTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::
   asker.free[seat.rank / kBits] &= ~(Word{1} << seat.rank % kBits);
   seat.taken = true;
   seat.taken_in = season;
+  if (seat.restored) ++restored_uses_;
   ++seat.uses;
   ++taken_count_;
   taken_bytes_ += bytes;
@@ -147,6 +147,19 @@ SeatId SeatTable::AddSeat(std::uint32_t index, std::uint64_t key, Bytes bytes) {
   ++size_;
   ++new_seats_;
   return id;
+}
+
+void SeatTable::Restore(const Learned& learned) {
+  for (SeatId id = 0; id < learned.seats.size(); ++id) {
+    const LearnedSeat& seat = learned.seats[id];
+    AddSeat(FindAsker(seat.key, seat.bytes), seat.key, seat.bytes);
+    seats_[id].uses = seat.recurs ? kOften : 0;
+    seats_[id].restored = seat.recurs;
+    askers_[seats_[id].asker].free[seats_[id].rank / kBits] |= Word{1} << seats_[id].rank % kBits;
+    for (SeatId other = 0; other < id; ++other) {
+      if (learned.AreInConflict(id, other)) conflicts_.Add(id, other);
+    }
+  }
 }
 
 void SeatTable::ForgetBefore(std::uint32_t season) {

@@ -20,6 +20,7 @@
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "absl/container/inlined_vector.h"
 #include "allocator/base/bytes.h"
 #include "allocator/plan/floor.h"
+#include "allocator/plan/plan_file.h"
 
 namespace thimble {
 
@@ -42,6 +44,10 @@ class SeatConflicts {
 
   bool Has(SeatId a, SeatId b) const {
     return (words_[a * row_words_ + b / kBits] >> b % kBits & 1) != 0;
+  }
+  void Add(SeatId a, SeatId b) {
+    Row(a)[b / kBits] |= Word{1} << b % kBits;
+    Row(b)[a / kBits] |= Word{1} << a % kBits;
   }
   // With all of `taken`, a row of bits. How many of these conflicts are new.
   std::uint64_t Add(SeatId id, const std::vector<Word>& taken);
@@ -62,8 +68,6 @@ class SeatConflicts {
   std::vector<Word> words_;
 };
 
-inline constexpr Bytes kNoPlace = ~Bytes{0};
-
 // Where a plan wants a seat to be.
 struct Place {
   Bytes offset = kNoPlace;
@@ -80,6 +84,7 @@ struct alignas(64) Seat {
   std::uint32_t uses = 0;
   SeatId next = kNoSeat;  // the one that was taken after it last time: most likely again
   bool taken = false;
+  bool restored = false;
   Place place;
 };
 static_assert(sizeof(Seat) == 64, "one seat, one cache line");
@@ -87,6 +92,7 @@ static_assert(sizeof(Seat) == 64, "one seat, one cache line");
 class SeatTable {
  public:
   static constexpr std::uint32_t kMaxSeats = 16384;
+  static constexpr std::uint32_t kOften = 2;  // uses that make a seat one that recurs
 
   // The seat of a request, which is taken now. kNoSeat if the table is full. `step` is 0 if it is
   // not known; `season` is kept with the seat.
@@ -103,6 +109,15 @@ class SeatTable {
   // The request that took `id`, the last one so far, came to nothing.
   void Undo(SeatId id);
 
+  // Seats that nobody has taken yet, in an empty table, with ids in this order: those that recur
+  // were used often enough for that.
+  void Restore(const Learned& learned);
+  // Calls visit(id) for the seats of every asker, by rank.
+  template <typename Visit>
+  void ForEachByRank(Visit visit) const {
+    for (const Asker& asker : askers_) std::for_each(asker.seats.begin(), asker.seats.end(), visit);
+  }
+
   // Forgets askers none of whose seats is taken or was in `season` or later. Ids of other seats
   // stay.
   void ForgetBefore(std::uint32_t season);
@@ -118,6 +133,9 @@ class SeatTable {
   // How much was new, ever: a table that has seen everything stands still.
   std::uint64_t new_seats() const { return new_seats_; }
   std::uint64_t new_conflicts() const { return new_conflicts_; }
+
+  // How often a seat was taken that was restored as one that recurs.
+  std::uint64_t restored_uses() const { return restored_uses_; }
 
   Bytes taken_bytes() const { return taken_bytes_; }
   Bytes peak_bytes() const { return peak_bytes_; }
@@ -156,6 +174,7 @@ class SeatTable {
   std::uint32_t taken_count_ = 0;
   std::uint64_t new_seats_ = 0;
   std::uint64_t new_conflicts_ = 0;
+  std::uint64_t restored_uses_ = 0;
   Bytes taken_bytes_ = 0;
   Bytes peak_bytes_ = 0;
 };

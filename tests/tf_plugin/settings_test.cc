@@ -36,7 +36,8 @@ TEST(Wanted, OnlyTheTwoVariablesWakeThimble) {
 
 TEST(Settings, OwnKeysAreReadAndTheOthersHandedOn) {
   const absl::StatusOr<Settings> settings = ParseSettings(
-      "front:bfc, limit : 4GiB,preallocate:off,retry_ms:250,log:/a:b/c,chunk:4MiB,stitch:off");
+      "front:bfc, limit : 4GiB,preallocate:off,retry_ms:250,log:/a:b/c,chunk:4MiB,"
+      "plan_file:/d");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_FALSE(settings->cpu);
   EXPECT_EQ(settings->front, Settings::Front::kBfc);
@@ -49,7 +50,8 @@ TEST(Settings, OwnKeysAreReadAndTheOthersHandedOn) {
   device.preallocate = true;
   device.peers = {0, 1};
   EXPECT_EQ(CoreOptions(*settings, device),
-            "device:2,limit:1000,preallocate:on,peers:0+1,log:/a:b/c.1,chunk:4MiB,stitch:off");
+            "device:2,limit:1000,preallocate:on,peers:0+1,log:/a:b/c.1,chunk:4MiB,"
+            "plan_file:/d.1");
 }
 
 TEST(Settings, DefaultsAreTensorFlows) {

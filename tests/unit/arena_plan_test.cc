@@ -1,4 +1,6 @@
 // An arena that learns: what its figures say, and what becomes of the thread that plans.
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -233,6 +235,57 @@ TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
   MakeLearning();
   for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));
   EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
+}
+
+class PlanFile : public ArenaPlan {
+ protected:
+  // Steps until all of one is served from a plan.
+  int Learn() {
+    ArenaOptions options;
+    options.plan = true;
+    options.plan_file = path_;
+    Make(256 * kChunk, options);
+    for (int steps = 1; steps < 50; ++steps) {
+      const std::uint64_t hits = stats().plan.hits;
+      Step();
+      arena_->WaitForPlans();
+      if (stats().plan.hits == hits + 28) return steps;
+    }
+    return 50;
+  }
+
+  const std::string path_ = testing::TempDir() + "/arena_plan_test.plan";
+};
+
+TEST_F(PlanFile, TheSecondRunStartsPlanned) {
+  std::remove(path_.c_str());
+  testing::internal::CaptureStderr();
+  const int first = Learn();
+  const int second = Learn();
+  EXPECT_LT(first, 10);
+  EXPECT_LE(second, 3);
+  EXPECT_LT(second, first);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
+  std::ofstream(path_) << "something else";
+  testing::internal::CaptureStderr();
+  EXPECT_LT(Learn(), 10);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr(path_), testing::HasSubstr("is damaged")));
+  testing::internal::CaptureStderr();
+  EXPECT_LE(Learn(), 3);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(PlanFile, OneForOtherChunksIsToldAndReplaced) {
+  Learned learned;
+  learned.chunk_bytes = 2 * kChunk;
+  ASSERT_TRUE(WritePlanFile(learned, path_).ok());
+  testing::internal::CaptureStderr();
+  EXPECT_LT(Learn(), 10);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("is for chunk:32768"));
 }
 
 TEST_F(ArenaPlan, OffMeansNotThere) {

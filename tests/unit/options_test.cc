@@ -30,7 +30,7 @@ TEST(Options, EmptyTextMeansDefaults) {
 TEST(Options, EveryKeyIsRead) {
   const auto options = ParseOptions(
       "device:cpu, memory:8GiB ,limit:4GiB,preallocate:on,chunk:4MiB,stitch:off,retry_ms:250,"
-      "log:/a:b/c,log_events:9");
+      "log:/a:b/c,log_events:9,plan:auto,plan_file:/d/e");
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->device, Options::kCpu);
   EXPECT_EQ(options->memory, 8 * kGiB);
@@ -40,6 +40,8 @@ TEST(Options, EveryKeyIsRead) {
   EXPECT_FALSE(options->arena.stitch);
   EXPECT_EQ(options->arena.retry.count(), 250);
   EXPECT_EQ(options->log, "/a:b/c");
+  EXPECT_TRUE(options->arena.plan);
+  EXPECT_EQ(options->arena.plan_file, "/d/e");
 }
 
 TEST(Options, GpusHaveADriverAndPeers) {
@@ -53,7 +55,7 @@ TEST(Options, GpusHaveADriverAndPeers) {
 TEST(Options, WhatIsWrittenIsReadBackTheSame) {
   for (const char* text : {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
                            "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off",
-                           "chunk:64KiB", "retry_ms:600000", "log:x",
+                           "chunk:64KiB", "retry_ms:600000", "log:x", "plan:auto,plan_file:z",
                            "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
                            "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);

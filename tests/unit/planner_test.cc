@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "allocator/plan/solver.h"
+#include "allocator/plan/validator.h"
 #include "gtest/gtest.h"
 
 namespace thimble {
@@ -214,6 +215,57 @@ TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
   }
   EXPECT_EQ(postponed, 8);
   EXPECT_EQ(planner_.stats().plans, 0u);
+}
+
+TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
+  RunUntilAPlanIsWanted();
+  Planner::Ground ground;
+  ground.region = {kMiB, kPlenty};
+  const Planner::Draft draft = planner_.MakeDraft(ground);
+  const Learned learned = draft.ToLearned(plan::SolveConflicts(draft.ToProblem(), {}));
+  EXPECT_EQ(learned.seats.size(), 8u);
+  Planner second;
+  second.Restore(learned);
+  std::swap(planner_, second);
+  int steps = 0;
+  for (; steps < 10 && planner_.stats().requests == 0; ++steps) Run(kTraining);
+  EXPECT_LE(steps, 3);
+  Run(kTraining);
+  EXPECT_EQ(planner_.stats().hits, planner_.stats().requests);
+  EXPECT_EQ(planner_.stats().height, planner_.stats().lower_bound);
+}
+
+TEST_F(PlannerTest, PlacesAreRememberedFromTheBeginningOfTheRegionOn) {
+  RunUntilAPlanIsWanted();
+  const auto draft_in = [](Planner& planner, Extent region) {
+    Planner::Ground ground;
+    ground.region = region;
+    ground.obstacles = {{0, region.begin}};
+    return planner.MakeDraft(ground);
+  };
+  const Planner::Draft first = draft_in(planner_, {kMiB, kPlenty});
+  EXPECT_FALSE(first.Remembered().has_value());
+  const plan::Plan plan = plan::SolveConflicts(first.ToProblem(), {});
+  Planner second;
+  second.Restore(first.ToLearned(plan));
+  const Planner::Draft draft = draft_in(second, {5 * kMiB, kPlenty});
+  const std::optional<plan::Plan> remembered = draft.Remembered();
+  ASSERT_TRUE(remembered.has_value());
+  EXPECT_TRUE(plan::ValidatePlan(draft.ToProblem(), *remembered).ok());
+  EXPECT_EQ(remembered->height - 5 * kMiB, plan.height - kMiB);
+}
+
+TEST_F(PlannerTest, WhatIsOfNoUseIsForgottenAndLearntAnew) {
+  Learned learned;
+  for (std::uint64_t key = 100; key < 200; ++key)
+    learned.seats.push_back({key, kMiB, true, kNoPlace});
+  learned.conflicts.resize(learned.seats.size() * learned.row_words());
+  planner_.Restore(learned);
+  EXPECT_EQ(planner_.stats().seats, 100u);
+  for (int i = 0; i < 300; ++i) Run(kTraining);
+  EXPECT_EQ(planner_.stats().stale, 1u);
+  EXPECT_EQ(planner_.stats().seats, 8u);
+  EXPECT_EQ(planner_.stats().plans, 1u);
 }
 
 TEST_F(PlannerTest, WithoutAnAnswerThereIsNoPlan) {

@@ -64,9 +64,9 @@ TEST(Settings, TheArenasOwnOptionsPassThrough) {
 
 TEST(Settings, PeersAndLogsAreEachDevicesOwn) {
   Settings settings;
-  EXPECT_EQ(settings.Read("log:/tmp/a.log", {}), "");
+  EXPECT_EQ(settings.Read("log:/tmp/a.log,plan:auto,plan_file:/tmp/p", {}), "");
   EXPECT_EQ(settings.OptionsFor(2, kDevice, "d", {0, 1}),
-            "device:2,driver:d,peers:0+1,log:/tmp/a.log.2");
+            "device:2,driver:d,peers:0+1,log:/tmp/a.log.2,plan:auto,plan_file:/tmp/p.2");
   EXPECT_THAT(OptionsOf("log:/tmp/a.log"), EndsWith(",log:/tmp/a.log"));
 }
 

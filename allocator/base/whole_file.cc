@@ -1,5 +1,6 @@
-#include "allocator/base/text_file.h"
+#include "allocator/base/whole_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -22,15 +23,16 @@ absl::Status CannotRead(const std::string& path, int error) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::size_t most) {
   const File file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return CannotRead(path, errno);
   std::string text;
   constexpr std::size_t kBlock = std::size_t{1} << 20;
   for (;;) {
     const std::size_t size = text.size();
-    text.resize(size + kBlock);
-    const std::size_t count = std::fread(&text[size], 1, kBlock, file.get());
+    const std::size_t wanted = std::min(kBlock, most - size);
+    text.resize(size + wanted);
+    const std::size_t count = std::fread(&text[size], 1, wanted, file.get());
     text.resize(size + count);
     if (count < kBlock) break;
   }
@@ -38,7 +40,7 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   return text;
 }
 
-absl::Status WriteTextFile(absl::string_view text, const std::string& path) {
+absl::Status WriteWholeFile(absl::string_view text, const std::string& path) {
   const File file(std::fopen(path.c_str(), "wb"));
   if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
       std::fflush(file.get()) != 0) {

@@ -1,0 +1,149 @@
+#include "allocator/plan/plan_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/stable_hash.h"
+#include "allocator/base/status_macros.h"
+#include "allocator/base/whole_file.h"
+#include "allocator/plan/problem.h"
+#include "allocator/plan/seat_table.h"
+#include "allocator/stitch/block.h"
+
+namespace thimble {
+namespace {
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint64_t version;
+  std::uint64_t chunk_bytes;
+  std::uint64_t seats;
+  std::uint64_t checksum;
+};
+struct Record {
+  std::uint64_t key;
+  std::uint64_t bytes;
+  std::uint64_t recurs;
+  std::uint64_t place;
+};
+static_assert(sizeof(Header) == 40 && sizeof(Record) == 32, "the file has no padding");
+constexpr std::array<char, 8> kMagic = {'T', 'H', 'I', 'M', 'B', 'L', 'E', 'P'};
+constexpr std::uint64_t kVersion = 1;
+constexpr std::size_t kMostBytes =
+    sizeof(Header) +
+    SeatTable::kMaxSeats * (sizeof(Record) + SeatTable::kMaxSeats / 64 * sizeof(std::uint64_t));
+
+constexpr Bytes kLargestSeat = plan::kMaxSize / kUnit * kUnit;
+constexpr Bytes kHighestPlace = plan::kMaxTotalSize / 2;
+
+absl::Status Damaged(absl::string_view how) {
+  return absl::InvalidArgumentError(absl::StrCat("is damaged: ", how));
+}
+
+template <typename T>
+void Append(const T* items, std::size_t count, std::string* out) {
+  out->append(reinterpret_cast<const char*>(items), count * sizeof(T));
+}
+
+absl::Status CheckConflicts(const Learned& learned) {
+  const std::size_t count = learned.seats.size();
+  for (std::size_t a = 0; a < count; ++a) {
+    if (learned.AreInConflict(a, a)) {
+      return Damaged(absl::StrCat("seat ", a, " is in conflict with itself"));
+    }
+    for (std::size_t b = 0; b < a; ++b) {
+      if (learned.AreInConflict(a, b) != learned.AreInConflict(b, a)) {
+        return Damaged(absl::StrCat("seats ", a, " and ", b, " disagree about their conflict"));
+      }
+    }
+    for (std::size_t b = count; b < 64 * learned.row_words(); ++b) {
+      if (learned.AreInConflict(a, b)) {
+        return Damaged(
+            absl::StrCat("seat ", a, " is in conflict with seat ", b, ", but there are ", count));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeLearned(const Learned& learned) {
+  std::string body;
+  for (const LearnedSeat& seat : learned.seats) {
+    const Record record = {seat.key, seat.bytes, seat.recurs ? 1u : 0u, seat.place};
+    Append(&record, 1, &body);
+  }
+  Append(learned.conflicts.data(), learned.conflicts.size(), &body);
+  const Header header = {kMagic, kVersion, learned.chunk_bytes, learned.seats.size(),
+                         StableHash(body)};
+  std::string file;
+  Append(&header, 1, &file);
+  return file + body;
+}
+
+absl::StatusOr<Learned> DecodeLearned(absl::string_view file) {
+  Header header{};
+  if (file.size() < sizeof(header)) return Damaged("it is shorter than its header");
+  std::memcpy(&header, file.data(), sizeof(header));
+  if (header.magic != kMagic) return absl::InvalidArgumentError("is no plan file of Thimble");
+  if (header.version != kVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has version ", header.version, ", this program reads version ", kVersion));
+  }
+  if (header.seats > SeatTable::kMaxSeats) {
+    return Damaged(absl::StrCat(header.seats, " seats are more than ", SeatTable::kMaxSeats));
+  }
+  Learned learned;
+  learned.chunk_bytes = header.chunk_bytes;
+  learned.seats.resize(header.seats);
+  learned.conflicts.resize(header.seats * learned.row_words());
+  const absl::string_view body = file.substr(sizeof(header));
+  const std::size_t records = header.seats * sizeof(Record);
+  const std::size_t rows = learned.conflicts.size() * sizeof(std::uint64_t);
+  if (body.size() != records + rows) {
+    return Damaged(absl::StrCat("it has ", file.size(), " bytes instead of ",
+                                sizeof(header) + records + rows));
+  }
+  if (StableHash(body) != header.checksum) return Damaged("its checksum is wrong");
+  for (std::size_t i = 0; i < learned.seats.size(); ++i) {
+    Record record{};
+    std::memcpy(&record, body.data() + i * sizeof(record), sizeof(record));
+    if (record.bytes == 0 || record.bytes % kUnit != 0 || record.bytes > kLargestSeat) {
+      return Damaged(absl::StrCat("seat ", i, " has ", record.bytes, " bytes"));
+    }
+    if (record.recurs > 1) return Damaged(absl::StrCat("seat ", i, " has a flag that is no flag"));
+    if (record.place != kNoPlace && (record.place % kUnit != 0 || record.place > kHighestPlace)) {
+      return Damaged(absl::StrCat("seat ", i, " has the place ", record.place));
+    }
+    learned.seats[i] = {record.key, record.bytes, record.recurs == 1, record.place};
+  }
+  if (rows > 0) std::memcpy(learned.conflicts.data(), body.data() + records, rows);
+  THIMBLE_RETURN_IF_ERROR(CheckConflicts(learned));
+  return learned;
+}
+
+absl::StatusOr<Learned> ReadPlanFile(const std::string& path) {
+  THIMBLE_ASSIGN_OR_RETURN(const std::string file, ReadWholeFile(path, kMostBytes));
+  absl::StatusOr<Learned> learned = DecodeLearned(file);
+  if (learned.ok()) return learned;
+  return absl::Status(learned.status().code(),
+                      absl::StrCat("'", path, "' ", learned.status().message()));
+}
+
+absl::Status WritePlanFile(const Learned& learned, const std::string& path) {
+  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
+  THIMBLE_RETURN_IF_ERROR(WriteWholeFile(EncodeLearned(learned), unfinished));
+  if (std::rename(unfinished.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int error = errno;
+  std::remove(unfinished.c_str());
+  return absl::UnavailableError(
+      absl::StrCat("'", path, "' could not be written: ", std::strerror(error)));
+}
+
+}  // namespace thimble
