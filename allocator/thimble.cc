@@ -166,6 +166,8 @@ thimble_stats ToC(const ArenaStats& stats) {
   out.plan_homeless = stats.plan.homeless;
   out.plan_height = stats.plan.height;
   out.plan_lower_bound = stats.plan.lower_bound;
+  out.plan_repeats = stats.plan.repeats;
+  out.plans_stale = stats.plan.stale;
   return out;
 }
 

@@ -127,6 +127,8 @@ typedef struct thimble_stats {
   uint64_t plan_homeless;    /* had no place */
   uint64_t plan_height;      /* bytes the plan in use needs; 0 if there is none */
   uint64_t plan_lower_bound; /* most bytes these requests held at once */
+  uint64_t plan_repeats;     /* of the hits, how many had the same address the time before */
+  uint64_t plans_stale;      /* what plan_file brought and nobody needed: learnt anew */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);

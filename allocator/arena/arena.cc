@@ -127,7 +127,10 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
-  if (log_.enabled()) ReportChangedMemory();
+  if (log_.enabled()) {
+    ReportStep(step);
+    ReportChangedMemory();
+  }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
 }
@@ -204,6 +207,12 @@ void Arena::ActivatePlan() {
   WaitForStreams().IgnoreError();
   // Another thread may have been faster meanwhile.
   if (space_->PlanIsDue()) space_->ActivatePlan();
+}
+
+void Arena::ReportStep(std::uint64_t step) {
+  if (step == 0 || step == reported_steps_[0] || step == reported_steps_[1]) return;
+  reported_steps_ = {step, reported_steps_[0]};
+  MarkStep();
 }
 
 void Arena::ReportChangedMemory() {

@@ -13,6 +13,7 @@
 // Locks: mutex_ (LockRank::kArena) around everything in Space; magazines have their own.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -126,7 +127,8 @@ class Arena {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
   }
 
-  // Into the log: what is reserved and stitched.
+  // Into the log: a step, if it is a new one; what is reserved and stitched.
+  void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -144,6 +146,8 @@ class Arena {
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Steps of the last requests, the latest first: threads begin one while others end the last.
+  std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);

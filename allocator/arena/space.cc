@@ -51,6 +51,7 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Space::Allocate(Request& request) {
+  request.seat = kNoSeat;
   StreamTag tag = frontier_.LastTagIf(request.stream);
   if (tag == kCleanTag) {
     THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(request.stream));

@@ -36,7 +36,7 @@ Address Space::PlannedFit(const Request& request, StreamTag tag) {
   Address address =
       floor_is_shared_ ? TakeAt(place->offset, request, tag) : FloorFit(*place, request, tag);
   if (address != 0) {
-    planner_->CountHit();
+    planner_->CountHit(request.seat);
     return address;
   }
   Settle();
@@ -85,7 +85,7 @@ void Space::Settle() {
 std::optional<Planner::Draft> Space::DraftPlan() {
   Settle();
   Planner::Ground ground = FindGround();
-  if (!ground.has_all_held && planner_->PostponeDraft()) return std::nullopt;
+  if (ground.holds_much && !ground.has_all_held && planner_->PostponeDraft()) return std::nullopt;
   return planner_->MakeDraft(std::move(ground));
 }
 
@@ -194,10 +194,14 @@ Planner::Ground Space::FindGround() const {
   return ground;
 }
 
+// What is held besides residents: a little, such as the next batch, or much, such as parameters.
 void Space::FindHeld(Planner::Ground* ground) const {
+  constexpr Bytes kLittle = 16;  // one part in so many
+  Bytes held_bytes = 0;
   pointers_.ForEach([&](Address, BlockId id) {
     const Block& block = heap_.block(id);
     if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
+    held_bytes += BytesOf(block);
     const bool is_inside =
         block.offset >= ground->region.begin && heap_.EndOf(id) <= ground->region.end;
     if (is_inside && block.alias == kNoAlias && block.padding == 0) {
@@ -206,6 +210,7 @@ void Space::FindHeld(Planner::Ground* ground) const {
       ground->has_all_held = false;
     }
   });
+  ground->holds_much = held_bytes * kLittle > ground->region.bytes();
 }
 
 // Blocks of the old order stand in the way of the new one until they are freed, and others must go
@@ -218,7 +223,7 @@ bool Space::IsGoodMoment() const {
     if (planner_->DuePlaceOf(block.seat) != block.offset) in_the_way += BytesOf(block);
   });
   if (in_the_way == 0) return true;
-  if (planner_->WaitsForRepetition()) return false;
+  if (planner_->IsPatient()) return false;
   const auto device = driver().GetMemoryInfo();
   const Bytes allowed = limit() - home_->backed_bytes();
   return in_the_way <= std::min(allowed, device.ok() ? device->free_bytes : 0);

@@ -15,6 +15,7 @@ struct PlanStats {
   std::uint64_t seats = 0;     // there are now
   std::uint64_t requests = 0;  // while a plan served
   std::uint64_t hits = 0;      // got their place
+  std::uint64_t repeats = 0;   // were where they were the time before; among the hits
   std::uint64_t repairs = 0;   // got a new place, theirs from then on; among the hits
   std::uint64_t misses = 0;    // found their place occupied
   std::uint64_t homeless = 0;  // had no place

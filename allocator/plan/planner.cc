@@ -25,6 +25,8 @@ constexpr std::uint32_t kPatience = 4;
 constexpr std::uint64_t kKnown = 10;
 // Seasons without one like that after which what was restored is of no use.
 constexpr std::uint32_t kStale = 4;
+// Steps do not always end with the same: one part in so many of what comes and goes in them.
+constexpr Bytes kHardlyMore = 16;
 // Seasons after which a seat that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
@@ -67,7 +69,8 @@ void Planner::Move(SeatId id, Bytes offset) {
       if (cells.end >= *index) ++cells.end;
     }
   }
-  seats_.place(id) = {offset, floor_.CellsOf(place)};
+  seats_.SetPlace(id, offset);
+  seats_.place(id).cells = floor_.CellsOf(place);
 }
 
 void Planner::LayFloor() {
@@ -94,11 +97,13 @@ void Planner::CloseSeason() {
   calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
+  last_failed_ = failed;
   // Not before a whole season: at first, blocks of the old order stand in the way.
   const bool is_judged = serving_ && season_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
   const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
   was_good_ = was_good_ || (is_judged && is_good);
+  if (is_judged && is_good) waiting_.reset();  // what was to replace it is not needed any more
   if (pause_ > 0) --pause_;
   if (!wants_plan_) wanted_since_ = season_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
@@ -109,7 +114,8 @@ void Planner::CloseSeason() {
   ++season_;
   season_requests_ = 0;
   SetSeasonLength();
-  last_low_ = std::exchange(season_low_, seats_.taken_bytes());
+  const Bytes least = std::exchange(season_low_, seats_.taken_bytes());
+  low_ = least + (seats_.peak_bytes() - least) / kHardlyMore;
   peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
   seats_.ResetPeak();
   mark_ = {seats_.new_seats(), seats_.new_conflicts(), seats_.restored_uses(), stats_.requests,
@@ -292,18 +298,22 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
   waiting.region = {draft.ground.region.begin, draft.ground.region.begin};
   waiting.kept = draft.ground.kept;
   waiting.peak = draft.peak;
-  waiting.keeps_held = std::any_of(draft.held.begin(), draft.held.end(),
-                                   [](Bytes place) { return place != kNoPlace; });
+  waiting.holds_much = draft.ground.holds_much && held_repeats_;
   waiting.since = season_;
+  std::uint64_t homeless = 0;
   for (std::size_t i = 0; i < draft.seats.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);
     const Bytes end = place + draft.sizes[i];
-    if (end > draft.ground.region.end) continue;
+    if (end > draft.ground.region.end) {
+      ++homeless;
+      continue;
+    }
     waiting.places[draft.seats[i]] = place;
     waiting.region.end = std::max(waiting.region.end, end);
   }
+  if (serving_ && homeless >= last_failed_) return;  // it would be no better
   waiting_ = std::move(waiting);
-  is_due_ = seats_.taken_bytes() <= last_low_;  // between two steps just now
+  is_due_ = seats_.taken_bytes() <= low_;  // between two steps just now
 }
 
 void Planner::Abandon() {
@@ -315,7 +325,7 @@ void Planner::Activate(bool region_is_whole) {
   is_due_ = false;
   if (waiting_.has_value()) {
     waiting_->places.resize(seats_.end(), kNoPlace);
-    for (SeatId id = 0; id < seats_.end(); ++id) seats_.place(id).offset = waiting_->places[id];
+    for (SeatId id = 0; id < seats_.end(); ++id) seats_.SetPlace(id, waiting_->places[id]);
     LayFloor();
     region_ = waiting_->region;
     stats_.height = waiting_->kept + region_.bytes();
@@ -330,11 +340,15 @@ void Planner::Activate(bool region_is_whole) {
   later_moments_ = region_is_whole || !serving_ ? 0 : later_moments_ - 1;
 }
 
+bool Planner::IsPatient() const {
+  return waiting_.has_value() && (waiting_->holds_much || waiting_->postponed < kPatience);
+}
+
 void Planner::Postpone() {
   is_due_ = false;
   if (!waiting_.has_value()) return;
   ++waiting_->postponed;
-  if (waiting_->keeps_held && waiting_->postponed >= kPatience) {
+  if (waiting_->holds_much && waiting_->postponed >= kPatience) {
     held_repeats_ = false;
     waiting_.reset();
     pause_ = 0;

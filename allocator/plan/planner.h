@@ -65,7 +65,7 @@ class Planner {
     seats_.Vacate(id, season_);
     season_low_ = std::min(season_low_, seats_.taken_bytes());
     if (season_requests_ >= season_length_) CloseSeason();
-    if (seats_.taken_bytes() > last_low_) return;
+    if (seats_.taken_bytes() > low_) return;
     wants_draft_ = wants_plan_;
     is_due_ = waiting_.has_value() || later_moments_ > 0;
   }
@@ -80,7 +80,10 @@ class Planner {
     ++stats_.homeless;
     return nullptr;
   }
-  void CountHit() { ++stats_.hits; }
+  void CountHit(SeatId id) {
+    ++stats_.hits;
+    if (seats_.MarkSatHere(id)) ++stats_.repeats;
+  }
   // The place of `id` is occupied: another one for which `is_free(offset)` is true and which no
   // seat in conflict has. It is the seat's from now on.
   template <typename IsFree>
@@ -89,7 +92,7 @@ class Planner {
       if (!is_free(offset)) continue;
       Move(id, offset);
       ++stats_.repairs;
-      ++stats_.hits;
+      CountHit(id);
       return offset;
     }
     ++stats_.misses;
@@ -124,6 +127,7 @@ class Planner {
     Bytes free = 0;                 // of that, between the obstacles
     absl::flat_hash_map<SeatId, Bytes> held;  // where seats are that have a block in the region
     bool has_all_held = true;                 // and all seats have theirs there, but residents
+    bool holds_much = false;
   };
   // What there is to pack. It is taken in a moment; ToProblem() takes longer and needs nothing
   // else.
@@ -163,8 +167,8 @@ class Planner {
   void Activate(bool region_is_whole);
   // Not now: the next moment may be better. A plan for which none is good is given up.
   void Postpone();
-  // Whether it was made for a moment at which nothing is in its way.
-  bool WaitsForRepetition() const { return waiting_.has_value() && waiting_->keeps_held; }
+  // Whether to wait for a moment at which nothing is in its way.
+  bool IsPatient() const;
   // Where the plan that is due wants `id` to be; nothing if anywhere.
   std::optional<Bytes> DuePlaceOf(SeatId id) const;
 
@@ -188,7 +192,7 @@ class Planner {
     Extent region;              // ends where the highest place does
     Bytes kept = 0;
     Bytes peak = 0;
-    bool keeps_held = false;  // what is held has the place that it had
+    bool holds_much = false;  // at the ends of steps, so that it must be where it was
     std::uint32_t since = 0;  // season
     std::uint32_t postponed = 0;
   };
@@ -212,6 +216,7 @@ class Planner {
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
   bool was_good_ = false;            // in one season at least
+  std::uint64_t last_failed_ = 0;    // requests without their place in the last season
   bool held_repeats_ = true;         // what is held when steps end is at the same places, it seems
   bool wants_plan_ = false;
   std::uint32_t wanted_since_ = 0;     // season
@@ -232,7 +237,7 @@ class Planner {
   std::uint32_t next_pause_ = 1;
   Mark mark_;
   Bytes season_low_ = ~Bytes{0};             // least bytes taken at once so far
-  Bytes last_low_ = 0;                       // the same of the season before
+  Bytes low_ = 0;                            // hardly more than the least of the season before
   std::array<Bytes, kCalmSeasons> peaks_{};  // most bytes taken at once, of the last seasons
 };
 

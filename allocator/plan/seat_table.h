@@ -85,6 +85,7 @@ struct alignas(64) Seat {
   SeatId next = kNoSeat;  // the one that was taken after it last time: most likely again
   bool taken = false;
   bool restored = false;
+  bool sat_here = false;  // it was taken since it has its place
   Place place;
 };
 static_assert(sizeof(Seat) == 64, "one seat, one cache line");
@@ -124,6 +125,12 @@ class SeatTable {
 
   const Seat& seat(SeatId id) const { return seats_[id]; }
   Place& place(SeatId id) { return seats_[id].place; }
+  void SetPlace(SeatId id, Bytes offset) {
+    seats_[id].place.offset = offset;
+    seats_[id].sat_here = false;
+  }
+  // It is taken at its place. Whether it was so before.
+  bool MarkSatHere(SeatId id) { return std::exchange(seats_[id].sat_here, true); }
   bool Exists(SeatId id) const { return id < seats_.size() && seats_[id].bytes != 0; }
   SeatId end() const { return static_cast<SeatId>(seats_.size()); }  // ids are below it
   std::uint32_t size() const { return size_; }

@@ -1,5 +1,5 @@
-// One interval of the home space: free, in use by a caller, held for a plan that hands its bytes out
-// itself, or vacant (no memory behind it).
+// One interval of the home space: free, in use by a caller, held for a plan that hands its bytes
+// out itself, or vacant (no memory behind it).
 #pragma once
 
 #include <cstdint>

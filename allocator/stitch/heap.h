@@ -59,8 +59,8 @@ class Heap {
   // The same for a part that need not lie in one free block; kNoBlock unless `tag` may use all of
   // it now.
   BlockId TakeAt(Extent part, StreamTag tag);
-  // Like TakeAt(), but `part` is held until ReleaseHeld(), for all parts; false unless `tag` may use
-  // all of it now.
+  // Like TakeAt(), but `part` is held until ReleaseHeld(), for all parts; false unless `tag` may
+  // use all of it now.
   bool Hold(Extent part, StreamTag tag);
   void ReleaseHeld(StreamTag tag, Epoch epoch);
   // A block in use is free again, on stream `tag` at once, elsewhere when `epoch` has passed there.

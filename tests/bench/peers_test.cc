@@ -71,7 +71,7 @@ TEST_P(PolicyTest, FitIsEnoughAndLessThanMaxLiveNeverIs) {
 
 TEST_P(PolicyTest, FreedMemoryIsUsedAgainWithoutTheDriver) {
   const Workload workload = FromText("A 1 5000000\nA 2 300\nF 1\nA 3 4000000\nF 2\n");
-  const auto use = MeasureDriverUse(workload, GetParam(), 64 * kMiB, 10);
+  const auto use = MeasureDriverUse(workload, GetParam(), 64 * kMiB, /*replays=*/20);
   ASSERT_TRUE(use.has_value());
   EXPECT_GT(use->calls, 0u);
   EXPECT_GT(use->modelled_us, 0);

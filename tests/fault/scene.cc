@@ -50,8 +50,8 @@ absl::StatusOr<Address> Scene::Allocate(Bytes bytes, StreamId stream, Bytes alig
   THIMBLE_ASSIGN_OR_RETURN(const Address address,
                            arena_->Allocate(bytes, alignment, stream, /*key=*/0));
   const Bytes rounded = RoundUp(bytes, kUnit);
-  const bool at_home = address - arena_->GetSnapshot().home_base < options_.limit;
-  const Bytes counted = at_home ? rounded : rounded + alignment - kUnit;
+  const bool is_stitched = arena_->Query(address)->seams > 0;
+  const Bytes counted = is_stitched ? rounded + alignment - kUnit : rounded;
   EXPECT_TRUE(oracle_.Add(address, {rounded, counted, stream, 0, ++serial_}));
   return address;
 }

@@ -22,7 +22,8 @@ TEST_P(CheckedOperations, EveryInvariantHoldsAfterEveryOperation) {
 
 TEST_P(CheckedOperations, TheSameSeedGivesTheSameAddresses) {
   constexpr std::uint64_t kOperations = 6'000;
-  const Plan plan = MakePlan(GetParam());
+  Plan plan = MakePlan(GetParam());
+  plan.arena.plan = false;  // when a plan is ready depends on the clock
   const auto digest = [&] {
     RandomWalk walk(plan, Pace{});
     walk.Run(kOperations);

@@ -20,6 +20,7 @@ Plan MakePlan(std::uint64_t seed) {
   plan.arena.limit = std::min(limit, kMost);
   plan.arena.preallocate = seed % 4 == 1;
   plan.arena.stitch = seed % 8 != 6;
+  plan.arena.plan = seed % 4 >= 2;
   plan.arena.magazines = seed % 3 != 2;
   plan.device_bytes = plan.arena.limit;
   if (seed % 4 == 3) plan.taken_bytes = RoundDown(plan.arena.limit / 3, kPage);
@@ -32,7 +33,7 @@ Plan MakePlan(std::uint64_t seed) {
 std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   return out << "seed " << plan.seed << ": chunk " << plan.arena.chunk_bytes << ", limit "
              << plan.arena.limit << ", taken " << plan.taken_bytes << ", preallocate "
-             << plan.arena.preallocate << ", stitch " << plan.arena.stitch << ", magazines "
+             << plan.arena.preallocate << ", stitch " << plan.arena.stitch << ", plan " << plan.arena.plan << ", magazines "
              << plan.arena.magazines << ", streams " << plan.streams << ", hold "
              << plan.hold_streams << ", sizes " << static_cast<int>(plan.sizes);
 }

@@ -65,6 +65,7 @@ RandomWalk::RandomWalk(const Plan& plan, const Pace& pace)
   EXPECT_TRUE(arena.ok()) << arena.status();
   arena_ = *std::move(arena);
   home_base_ = arena_->GetSnapshot().home_base;
+  home_bytes_ = (plan_.arena.plan ? 4 : 1) * plan_.arena.limit;
   running = this;
   std::signal(SIGABRT, SayWhere);
 }
@@ -104,7 +105,7 @@ void RandomWalk::Allocate() {
   const auto address = arena_->Allocate(bytes, alignment, stream, /*key=*/serial_);
   if (!address.ok()) return CheckRefusal(address.status(), padded);
   ASSERT_EQ(*address % std::max(alignment, kUnit), 0u);
-  const bool stitched = *address - home_base_ >= plan_.arena.limit;
+  const bool stitched = *address - home_base_ >= home_bytes_;
   ASSERT_TRUE(
       oracle_.Add(*address, {rounded, stitched ? padded : rounded, stream, serial_, serial_}));
   ASSERT_TRUE(oracle_.CheckReuse(*address, stream));
@@ -260,9 +261,9 @@ void RandomWalk::CheckAtPace() {
 // The first alias begins at the base of the aliases, which is aligned like the home space.
 void RandomWalk::NoteAddress(Address address) {
   Address relative = address - home_base_;
-  if (relative >= plan_.arena.limit) {
+  if (relative >= home_bytes_) {
     if (alias_base_ == 0) alias_base_ = RoundDown(address, HomeSpace::kAlignment);
-    relative = address - alias_base_ + plan_.arena.limit;
+    relative = address - alias_base_ + home_bytes_;
   }
   digest_ = (digest_ ^ relative) * 0x100000001b3;
 }

@@ -82,6 +82,7 @@ class RandomWalk {
   Oracle oracle_;
   std::vector<bool> held_;  // by stream
   Address home_base_ = 0;
+  Bytes home_bytes_ = 0;
   Address alias_base_ = 0;
   double occupancy_ = 0.5;  // of the limit: above it, frees are likelier
   Address last_freed_ = 0;

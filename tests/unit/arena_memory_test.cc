@@ -228,5 +228,25 @@ TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
   EXPECT_TRUE(live.empty());
 }
 
+TEST_F(ArenaMemory, TheLogSaysWhereStepsBeginIfRequestsDo) {
+  Make(8 * kChunk);
+  const std::string path = testing::TempDir() + "/arena_steps.log";
+  ASSERT_TRUE(arena_->log().Start(path).ok());
+  // The third request of step 7 comes when step 8 has begun; 0 is none.
+  for (const std::uint64_t step : {7, 7, 8, 7, 8, 0, 9, 9}) {
+    const auto block = arena_->Allocate(kChunk, 0, kFirst, /*key=*/1, step);
+    ASSERT_TRUE(block.ok()) << block.status();
+    Free(*block);
+  }
+  ASSERT_TRUE(arena_->log().Stop().ok());
+  const std::vector<Event> events = ReadEventLog(path).value();
+  std::string seen;
+  for (const Event& event : events) {
+    if (event.kind == EventKind::kStep) seen += 'S';
+    if (event.kind == EventKind::kAllocate) seen += 'A';
+  }
+  EXPECT_EQ(seen, "SAASAAAASAA");
+}
+
 }  // namespace
 }  // namespace thimble

@@ -289,7 +289,9 @@ TEST_F(PlanFile, OneForOtherChunksIsToldAndReplaced) {
 }
 
 TEST_F(ArenaPlan, OffMeansNotThere) {
-  Make(256 * kChunk);
+  ArenaOptions options;
+  options.plan = false;
+  Make(256 * kChunk, options);
   for (int i = 0; i < 50; ++i) Step();
   EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
   EXPECT_EQ(arena_->GetStats().plan.plans, 0u);

@@ -43,7 +43,7 @@ class PlannerTest : public testing::Test {
     Bytes offset = Elsewhere(key);
     if (const auto* const place = planner_.FindPlace(seat)) {
       if (IsFree(place->offset, bytes)) {
-        planner_.CountHit();
+        planner_.CountHit(seat);
         offset = place->offset;
       } else if (const auto other =
                      planner_.Repair(seat, [&](Bytes at) { return IsFree(at, bytes); })) {
@@ -112,6 +112,7 @@ TEST_F(PlannerTest, ALoopIsLearntAndThenServed) {
   EXPECT_GT(stats.requests, 100u);
   EXPECT_EQ(stats.hits, stats.requests);
   EXPECT_EQ(stats.repairs, 0u);
+  EXPECT_EQ(stats.repeats, stats.hits - 8) << "all but the first time of each";
   EXPECT_EQ(stats.height, stats.lower_bound);
 }
 

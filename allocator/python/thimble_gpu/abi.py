@@ -15,7 +15,8 @@ STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved",
          "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
          "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
          "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
-         "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound")
+         "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
+         "plans_stale")
 
 
 class Stats(ctypes.Structure):
