@@ -1,5 +1,5 @@
-// A trace made ready for replaying: only what moves memory or begins a step, and closed, so that one
-// replay ends where the next begins.
+// A trace made ready for replaying: only what moves memory or begins a step, and closed, so that
+// one replay ends where the next begins.
 #pragma once
 
 #include <cstddef>

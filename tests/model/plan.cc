@@ -33,9 +33,10 @@ Plan MakePlan(std::uint64_t seed) {
 std::ostream& operator<<(std::ostream& out, const Plan& plan) {
   return out << "seed " << plan.seed << ": chunk " << plan.arena.chunk_bytes << ", limit "
              << plan.arena.limit << ", taken " << plan.taken_bytes << ", preallocate "
-             << plan.arena.preallocate << ", stitch " << plan.arena.stitch << ", plan " << plan.arena.plan << ", magazines "
-             << plan.arena.magazines << ", streams " << plan.streams << ", hold "
-             << plan.hold_streams << ", sizes " << static_cast<int>(plan.sizes);
+             << plan.arena.preallocate << ", stitch " << plan.arena.stitch << ", plan "
+             << plan.arena.plan << ", magazines " << plan.arena.magazines << ", streams "
+             << plan.streams << ", hold " << plan.hold_streams << ", sizes "
+             << static_cast<int>(plan.sizes);
 }
 
 SizeDraw::SizeDraw(const Plan& plan, workloads::Random* random)

@@ -1,5 +1,6 @@
 // Training that does not keep to its plan: requests come in another order, not at all, in addition
-// in other sizes or on another stream. No byte is handed out twice, none is lost, and the plan recovers.
+// in other sizes or on another stream. No byte is handed out twice, none is lost, and the plan
+// recovers.
 #include <map>
 #include <memory>
 #include <vector>

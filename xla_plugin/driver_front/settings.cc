@@ -91,7 +91,8 @@ std::string Settings::OptionsFor(int ordinal, std::size_t device_bytes, const st
   for (const auto& [key, value] : arena_) {
     options.append(",").append(key).append(":").append(value);
     // Two arenas cannot write one file.
-    if ((key == "log" || key == "plan_file") && ordinal > 0) options += "." + std::to_string(ordinal);
+    if ((key == "log" || key == "plan_file") && ordinal > 0)
+      options += "." + std::to_string(ordinal);
   }
   if (fraction_ != 0) options += ",limit:" + std::to_string(LimitFor(device_bytes));
   if (preallocate_) options += ",preallocate:on";
