@@ -142,7 +142,14 @@ Address Space::TakeAt(Bytes offset, const Request& request, StreamTag tag) {
 }
 
 absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag tag) {
-  Settle();
+  if (heap_.held_bytes() > 0) {
+    // What nobody foresaw would take places that others want soon. A little room beside the plan
+    // costs less.
+    if (GrowWithinSlack(PaddedBytes(request), tag)) {
+      if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
+    }
+    Settle();
+  }
   if (frontier_.last_tag() > 1) CleanPassed();
   if (!heap_.keeps_slabs()) heap_.DrainSmall(tag);
   if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
@@ -254,9 +261,10 @@ Bytes Space::ContiguousShortfall(Bytes bytes, StreamTag tag) const {
 }
 
 bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
-  if (heap_.FirstVacant() != kNoBlock) return false;  // holes are refilled first
+  // Holes are refilled first, but for those a plan has left.
+  if (heap_.held_bytes() == 0 && heap_.FirstVacant() != kNoBlock) return false;
   const Bytes growth = ContiguousShortfall(bytes, tag);
-  const Bytes peak = std::max(peak_used_, heap_.used_bytes() + bytes);
+  const Bytes peak = std::max(peak_used_, heap_.used_bytes() + floor_used_ + bytes);
   if (reserved() + growth > peak + AllowedSlack(peak, stitches_ - stitch_hits_)) return false;
   return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
 }

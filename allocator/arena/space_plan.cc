@@ -211,6 +211,7 @@ void Space::FindHeld(Planner::Ground* ground) const {
     }
   });
   ground->holds_much = held_bytes * kLittle > ground->region.bytes();
+  if (!ground->holds_much) ground->held.clear();
 }
 
 // Blocks of the old order stand in the way of the new one until they are freed, and others must go

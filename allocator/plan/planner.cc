@@ -103,7 +103,10 @@ void Planner::CloseSeason() {
   if (is_judged && failed * kUseless > planned) Retire();
   const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
   was_good_ = was_good_ || (is_judged && is_good);
-  if (is_judged && is_good) waiting_.reset();  // what was to replace it is not needed any more
+  if (is_judged && is_good && waiting_.has_value()) {
+    waiting_.reset();  // what was to replace it is not needed any more
+    is_due_ = false;
+  }
   if (pause_ > 0) --pause_;
   if (!wants_plan_) wanted_since_ = season_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
@@ -172,6 +175,7 @@ void Planner::Retire() {
   serving_ = false;
   later_moments_ = 0;
   calm_seasons_ = 0;
+  calm_requests_ = 0;
   held_repeats_ = true;
   // What was never good will hardly be so next time.
   if (was_good_) next_pause_ = 1;
@@ -337,7 +341,7 @@ void Planner::Activate(bool region_is_whole) {
     later_moments_ = kLaterMoments + 1;
     waiting_.reset();
   }
-  later_moments_ = region_is_whole || !serving_ ? 0 : later_moments_ - 1;
+  later_moments_ = region_is_whole || later_moments_ == 0 ? 0 : later_moments_ - 1;
 }
 
 bool Planner::IsPatient() const {

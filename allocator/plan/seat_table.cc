@@ -104,14 +104,15 @@ SeatId SeatTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::
   ++taken_count_;
   taken_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
-  new_conflicts_ += conflicts_.Add(id, taken_);
+  if (seat.met != taken_sum_) {  // others are there than last time
+    new_conflicts_ += conflicts_.Add(id, taken_);
+    seat.met = taken_sum_;
+  }
   taken_[id / kBits] |= Word{1} << id % kBits;
+  taken_sum_ += Weight(id);
   if (last_ != kNoSeat) seats_[last_].next = id;
   last_ = id;
-  if (seat.next != kNoSeat) {
-    __builtin_prefetch(&seats_[seat.next]);
-    conflicts_.Prefetch(seat.next);
-  }
+  if (seat.next != kNoSeat) __builtin_prefetch(&seats_[seat.next]);
   return id;
 }
 
@@ -140,8 +141,8 @@ SeatId SeatTable::AddSeat(std::uint32_t index, std::uint64_t key, Bytes bytes) {
   seat = {};
   seat.bytes = bytes;
   seat.key = key;
-  seat.asker = index;
-  seat.rank = static_cast<std::uint32_t>(asker.seats.size());
+  seat.asker = static_cast<std::uint16_t>(index);
+  seat.rank = static_cast<std::uint16_t>(asker.seats.size());
   asker.seats.push_back(id);
   if (asker.free.size() * kBits < asker.seats.size()) asker.free.push_back(0);
   ++size_;
@@ -186,6 +187,8 @@ void SeatTable::ForgetBefore(std::uint32_t season) {
     unused_askers_.push_back(index);
   }
   conflicts_.KeepColumns(kept);
+  // What has been forgotten may come again under the same number.
+  for (Seat& seat : seats_) seat.met = ~std::uint64_t{0};
 }
 
 void SeatTable::CheckInvariants() const {

@@ -52,8 +52,6 @@ class SeatConflicts {
   // With all of `taken`, a row of bits. How many of these conflicts are new.
   std::uint64_t Add(SeatId id, const std::vector<Word>& taken);
 
-  void Prefetch(SeatId id) const { __builtin_prefetch(&words_[id * row_words_]); }
-
   std::size_t row_words() const { return row_words_; }
   void AddRow() { words_.resize(words_.size() + row_words_, 0); }
   void Widen(std::size_t row_words);
@@ -77,12 +75,13 @@ struct Place {
 struct alignas(64) Seat {
   Bytes bytes = 0;        // 0: no seat has this id now
   std::uint64_t key = 0;  // with `bytes`, who asks
-  std::uint32_t asker = 0;
-  std::uint32_t rank = 0;        // among the seats of its asker
+  std::uint64_t met = 0;  // the sum of all that were taken when it was last, none of which is new
   std::uint32_t taken_in = 0;    // season in which it was taken last
   std::uint32_t vacated_in = 0;  // season in which it was vacated last
   std::uint32_t uses = 0;
   SeatId next = kNoSeat;  // the one that was taken after it last time: most likely again
+  std::uint16_t asker = 0;
+  std::uint16_t rank = 0;  // among the seats of its asker
   bool taken = false;
   bool restored = false;
   bool sat_here = false;  // it was taken since it has its place
@@ -93,6 +92,7 @@ static_assert(sizeof(Seat) == 64, "one seat, one cache line");
 class SeatTable {
  public:
   static constexpr std::uint32_t kMaxSeats = 16384;
+  static_assert(kMaxSeats <= 1 << 16, "askers and ranks have 16 bits");
   static constexpr std::uint32_t kOften = 2;  // uses that make a seat one that recurs
 
   // The seat of a request, which is taken now. kNoSeat if the table is full. `step` is 0 if it is
@@ -104,6 +104,7 @@ class SeatTable {
     seat.vacated_in = season;
     askers_[seat.asker].free[seat.rank / kBits] |= Word{1} << seat.rank % kBits;
     taken_[id / kBits] &= ~(Word{1} << id % kBits);
+    taken_sum_ -= Weight(id);
     --taken_count_;
     taken_bytes_ -= seat.bytes;
   }
@@ -162,6 +163,12 @@ class SeatTable {
     absl::InlinedVector<Word, 1> free;     // bit r: the seat of rank r is free
   };
 
+  static std::uint64_t Weight(SeatId id) {
+    std::uint64_t weight = (id + std::uint64_t{1}) * 0x9E3779B97F4A7C15u;
+    weight ^= weight >> 32;
+    return weight * 0xD6E8FEB86659FD93u;
+  }
+
   static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
   static std::uint32_t FirstFree(const Asker& asker, std::uint32_t from);
 
@@ -175,6 +182,8 @@ class SeatTable {
   std::vector<Seat> seats_;
   std::vector<SeatId> unused_seats_;
   std::vector<Word> taken_;  // one bit per seat, as many words as a row of conflicts
+  std::uint64_t taken_sum_ =
+      0;  // of the weights of these: two sets never have the same in practice
   SeatConflicts conflicts_;
   SeatId last_ = kNoSeat;  // to be taken
   std::uint32_t size_ = 0;
