@@ -97,12 +97,14 @@ void Planner::CloseSeason() {
   calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
-  last_failed_ = failed;
   // Not before a whole season: at first, blocks of the old order stand in the way.
   const bool is_judged = serving_ && season_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
-  const bool is_good = serving_ && (!is_judged || failed * kPoor <= planned);
-  was_good_ = was_good_ || (is_judged && is_good);
+  const bool is_poor = is_judged && failed * kPoor > planned;
+  was_good_ = was_good_ || (is_judged && !is_poor);
+  // What failed once fails whenever that step comes again, unless repairs have healed it.
+  has_misplaced_ = serving_ && (has_misplaced_ || is_poor) && CountMisplaced() > 0;
+  const bool is_good = serving_ && !is_poor && !has_misplaced_;
   if (is_judged && is_good && waiting_.has_value()) {
     waiting_.reset();  // what was to replace it is not needed any more
     is_due_ = false;
@@ -158,6 +160,34 @@ bool Planner::CalmIsLong() const {
     if (seats_.Exists(id) && seats_.seat(id).taken_in + calm_seasons_ > season_) ++seats;
   }
   return calm_requests_ >= kCalmSeasons * seats;
+}
+
+std::uint64_t Planner::CountMisplaced() const {
+  struct Placed {
+    Extent place;
+    SeatId id;
+  };
+  std::vector<Placed> placed;
+  std::uint64_t misplaced = 0;
+  for (SeatId id = 0; id < seats_.end(); ++id) {
+    if (!Recurs(id)) continue;
+    if (HasPlace(id)) {
+      placed.push_back({ExtentOf(id), id});
+    } else {
+      ++misplaced;
+    }
+  }
+  std::sort(placed.begin(), placed.end(),
+            [](const Placed& a, const Placed& b) { return a.place.begin < b.place.begin; });
+  const auto clashes = [&](std::size_t lower) {
+    for (std::size_t i = lower + 1; i < placed.size(); ++i) {
+      if (placed[i].place.begin >= placed[lower].place.end) return false;
+      if (seats_.conflicts().Has(placed[lower].id, placed[i].id)) return true;
+    }
+    return false;
+  };
+  for (std::size_t i = 0; i < placed.size(); ++i) misplaced += clashes(i) ? 1 : 0;
+  return misplaced;
 }
 
 // A request that came once is the beginning of a program, not of a step.
@@ -315,7 +345,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
     waiting.places[draft.seats[i]] = place;
     waiting.region.end = std::max(waiting.region.end, end);
   }
-  if (serving_ && homeless >= last_failed_) return;  // it would be no better
+  if (serving_ && homeless >= CountMisplaced()) return;  // it would be no better
   waiting_ = std::move(waiting);
   is_due_ = seats_.taken_bytes() <= low_;  // between two steps just now
 }
@@ -338,6 +368,7 @@ void Planner::Activate(bool region_is_whole) {
     serving_ = true;
     serving_since_ = season_;
     was_good_ = false;
+    has_misplaced_ = false;
     later_moments_ = kLaterMoments + 1;
     waiting_.reset();
   }

@@ -203,6 +203,8 @@ class Planner {
   bool Recurs(SeatId id) const;
   bool CalmIsLong() const;
   bool IsRestored();
+  // Recurring seats without a place, or with one that overlaps a higher one of their conflicts.
+  std::uint64_t CountMisplaced() const;
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SeatId id) const;
   void Move(SeatId id, Bytes offset);
@@ -216,7 +218,7 @@ class Planner {
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
   bool was_good_ = false;            // in one season at least
-  std::uint64_t last_failed_ = 0;    // requests without their place in the last season
+  bool has_misplaced_ = false;       // seats that failed, and will again
   bool held_repeats_ = true;         // what is held when steps end is at the same places, it seems
   bool wants_plan_ = false;
   std::uint32_t wanted_since_ = 0;     // season

@@ -28,6 +28,7 @@ class PlannerTest : public testing::Test {
   static Bytes BytesOf(int key) { return static_cast<Bytes>(key) * kMiB; }
 
   bool IsFree(Bytes offset, Bytes bytes) const {
+    if (offset + bytes > room_) return false;
     for (const auto& [key, held] : held_) {
       if (held.offset < offset + bytes && offset < held.offset + held.bytes) return false;
     }
@@ -101,6 +102,7 @@ class PlannerTest : public testing::Test {
   std::uint64_t step_ = 0;
   std::map<int, Held> held_;
   std::vector<Extent> obstacles_;
+  Bytes room_ = kPlenty;
   bool region_is_whole_ = true;
   int activations_ = 0;
 };
@@ -164,6 +166,23 @@ TEST_F(PlannerTest, AnOccupiedPlaceIsRepairedForGood) {
   const std::uint64_t repairs = planner_.stats().repairs;
   Run(kTraining);
   EXPECT_EQ(planner_.stats().repairs, repairs) << "once was enough";
+}
+
+TEST_F(PlannerTest, AStepThatFailedOnceIsPlannedForBeforeItComesAgain) {
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  ASSERT_EQ(planner_.stats().plans, 1u);
+  // Now and then, more is held at once, and there is no room for repairs.
+  const Script rare = {1, 2, 3, 4, 5, 6, -5, -6, -4, 7, 8, -7, -3, -8, -2, -1};
+  room_ = planner_.stats().height;
+  Run(rare);
+  EXPECT_GT(planner_.stats().misses, 0u);
+  room_ = kPlenty;
+  for (int i = 0; i < 40; ++i) Run(kTraining);
+  EXPECT_EQ(planner_.stats().plans, 2u);
+  const std::uint64_t hits = planner_.stats().hits;
+  Run(rare);
+  EXPECT_EQ(planner_.stats().hits - hits, 8u);
+  EXPECT_EQ(planner_.stats().repairs, 0u);
 }
 
 TEST_F(PlannerTest, APlanThatNoLongerFitsIsDroppedAndReplaced) {
