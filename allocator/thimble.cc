@@ -211,6 +211,10 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.reserved_at_peak = summary.reserved_at_peak;
   out.stitches = summary.stitches;
   out.complete = summary.complete ? 1 : 0;
+  out.steps = summary.steps;
+  out.plan_requests = summary.plan_requests;
+  out.plan_hits = summary.plan_hits;
+  out.plan_repeats = summary.plan_repeats;
   return out;
 }
 

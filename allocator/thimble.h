@@ -191,6 +191,10 @@ typedef struct thimble_log_info {
   uint64_t reserved_at_peak;  /* bytes taken from the driver at the time of peak_in_use */
   uint64_t stitches;          /* number of blocks that were stitched */
   uint64_t complete;          /* 0: cut off by its bound, or by a process that did not exit */
+  uint64_t steps;             /* number of steps of training that began */
+  uint64_t plan_requests;     /* as in thimble_stats, to the last 64 requests */
+  uint64_t plan_hits;
+  uint64_t plan_repeats;
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may

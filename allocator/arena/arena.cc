@@ -130,6 +130,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   if (log_.enabled()) {
     ReportStep(step);
     ReportChangedMemory();
+    ReportPlan();
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -225,6 +226,14 @@ void Arena::ReportMemory() {
   reported_reserved_ = space_->reserved();
   reported_stitches_ = space_->stitches();
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
+}
+
+void Arena::ReportPlan() {
+  constexpr std::uint64_t kNowAndThen = 64;  // requests
+  const PlanStats stats = space_->plan_stats();
+  if (stats.requests < reported_planned_ + kNowAndThen) return;
+  reported_planned_ = stats.requests;
+  Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
 }
 
 absl::Status Arena::OutOfMemory(const Request& request) {

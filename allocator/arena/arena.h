@@ -127,10 +127,11 @@ class Arena {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
   }
 
-  // Into the log: a step, if it is a new one; what is reserved and stitched.
+  // Into the log: a step, if it is a new one; what is reserved and stitched; what plans do.
   void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
 
   const ArenaOptions options_;
   const Address home_base_;
@@ -150,6 +151,7 @@ class Arena {
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);                                  // for the worker
   PlanWorker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};  // the first to go

@@ -13,6 +13,10 @@ enum class EventKind : std::uint8_t {
   kFree = 2,
   kStep = 3,
   kMemory = 4,  // bytes: what is reserved now; key: how many blocks were stitched so far
+  // So far, bytes: requests while a plan was in use; address: of these, at their planned place;
+  // key: of these, at the same address as the time before.
+  kPlan = 5,
+  kLast = kPlan,
 };
 
 struct Event {

@@ -209,7 +209,7 @@ absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path) {
   Record record{};
   while (file.read(reinterpret_cast<char*>(&record), sizeof(record))) {
     if (record.kind < static_cast<std::uint64_t>(EventKind::kAllocate) ||
-        record.kind > static_cast<std::uint64_t>(EventKind::kMemory)) {
+        record.kind > static_cast<std::uint64_t>(EventKind::kLast)) {
       return absl::InvalidArgumentError(absl::StrCat("'", path, "' is damaged: record ",
                                                      events.size(), " has kind ", record.kind));
     }

@@ -37,12 +37,18 @@ LogSummary Summarize(const std::vector<Event>& events) {
         }
         break;
       case EventKind::kStep:
+        ++summary.steps;
         break;
       case EventKind::kMemory:
         reserved = event.bytes;
         if (&event == events.data()) summary.reserved_at_start = reserved;
         summary.peak_reserved = std::max(summary.peak_reserved, reserved);
         summary.stitches = event.key;
+        break;
+      case EventKind::kPlan:
+        summary.plan_requests = event.bytes;
+        summary.plan_hits = event.address;
+        summary.plan_repeats = event.key;
         break;
     }
   }

@@ -17,6 +17,10 @@ struct LogSummary {
   Bytes peak_reserved = 0;
   Bytes reserved_at_peak = 0;  // when peak_in_use was reached first
   std::uint64_t stitches = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t plan_requests = 0;  // the last that was told of them
+  std::uint64_t plan_hits = 0;
+  std::uint64_t plan_repeats = 0;
   bool complete = false;
 };
 

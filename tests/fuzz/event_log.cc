@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_EXPECT(events->size() == (size - kHeaderBytes) / kRecordBytes);
   for (const thimble::Event& event : *events) {
     FUZZ_EXPECT(event.kind >= thimble::EventKind::kAllocate);
-    FUZZ_EXPECT(event.kind <= thimble::EventKind::kMemory);
+    FUZZ_EXPECT(event.kind <= thimble::EventKind::kLast);
   }
   return 0;
 }

@@ -95,11 +95,37 @@ TEST_F(LogTrace, ALogTellsPeaksAndWhatWasReserved) {
   EXPECT_EQ(summary->reserved_at_start, 0u);
   EXPECT_EQ(summary->reserved_at_peak, 3 * kChunk);
   EXPECT_EQ(summary->stitches, 0u);
+  EXPECT_EQ(summary->steps, 1u);
+  EXPECT_EQ(summary->plan_requests, 0u);
   EXPECT_TRUE(summary->complete);
   EXPECT_EQ(TextOf(*ReadTraceOrLog(path)), TextOf(*ReadTraceOrLog(path + ".trace")));
   EXPECT_FALSE(ConvertLog(path, "/no/such/folder/x").ok());
   EXPECT_FALSE(ConvertLog(path + ".trace", "").ok());
   Free(kept, kFirst);
+}
+
+TEST_F(LogTrace, ALogTellsWhatPlansDid) {
+  ArenaOptions options;
+  options.plan = true;
+  Make(64 * kChunk, options);
+  const std::string path = ::testing::TempDir() + "/log_plan_test.log";
+  ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
+  for (int step = 0; step < 200; ++step) {
+    const Address first = Allocate(3 * kChunk, kFirst);
+    const Address second = Allocate(2 * kChunk, kFirst);
+    Free(first, kFirst);
+    Free(second, kFirst);
+    arena_->WaitForPlans();
+  }
+  ASSERT_TRUE(arena_->log().Stop().ok());
+  const auto summary = ConvertLog(path, "");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  const PlanStats plan = arena_->GetStats().plan;
+  ASSERT_GT(plan.requests, 200u);
+  EXPECT_LE(summary->plan_requests, plan.requests);
+  EXPECT_GE(summary->plan_requests + 64, plan.requests);
+  EXPECT_EQ(summary->plan_hits, summary->plan_requests);
+  EXPECT_GE(summary->plan_repeats + 2, summary->plan_hits);
 }
 
 }  // namespace

@@ -59,5 +59,10 @@ class Environment:
         ended.said = [line for line in ended.stderr.splitlines() if line.startswith("thimble: ")]
         return ended
 
+    def start(self, *command, **variables):
+        """A process that is under way, with pipes for its input and its output."""
+        return subprocess.Popen(command, env=self.variables(variables), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+
     def python(self, program, **options):
         return self.run("python", "-c", textwrap.dedent(program), **options)

@@ -25,7 +25,8 @@ class Stats(ctypes.Structure):
 
 
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
-            "reserved_at_peak", "stitches", "complete")
+            "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
+            "plan_repeats")
 
 
 class LogInfo(ctypes.Structure):

@@ -7,6 +7,7 @@ import argparse
 import sys
 
 from thimble_gpu import doctor
+from thimble_gpu import figures
 from thimble_gpu import plan
 from thimble_gpu import run
 from thimble_gpu.version import __version__
@@ -17,7 +18,7 @@ def main(arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, doctor, plan):
+    for command in (run, doctor, plan, figures):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     return options.function(options)

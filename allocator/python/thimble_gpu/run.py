@@ -14,6 +14,7 @@ from thimble_gpu import text
 # A log grows by 48 bytes with every allocation and free. This bound, 96 MB per device, is hundreds
 # of training steps: the others are like them.
 MOST_EVENTS = 2_000_000
+FOLDER_PREFIX = "thimble-"  # of the folder with the logs, for as long as the program runs
 
 # Keys that only one framework's plugin knows; the core has the others.
 PLUGIN_KEYS = {"front": "tensorflow", "cumemalloc": "jax"}
@@ -79,7 +80,7 @@ def _run(parser, options):
     conf = os.environ.get("THIMBLE_CONF", "") if options.conf is None else options.conf
     if options.limit is not None:
         conf = ",".join(filter(None, (conf.strip(), f"limit:{options.limit}")))
-    folder = tempfile.mkdtemp(prefix="thimble-")
+    folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
     try:
         try:
             variables = environment(conf, folder, os.environ)

@@ -16,17 +16,24 @@ NOTHING = ("the program took no memory from Thimble: it did not compute with Ten
            "a GPU, or Thimble could not serve it. `thimble doctor` finds out")
 
 
+NAME = re.compile(r"(\d+)\.(\d+)\.log(?:\.(\d+))?")
+
+
+def figures(core, path, trace=None):
+    """thimble_log_info of a log, by name; the log as a text trace. Raises ThimbleError."""
+    info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
+    core.check(core.log_convert(os.fsencode(path), trace and os.fsencode(trace), info))
+    return {field: getattr(info, field) for field in abi.LOG_INFO}
+
+
 class Log:
     """One device of one process: PROCESS.COUNT.log, and .DEVICE for all but the first."""
 
     def __init__(self, core, path):
-        parts = re.fullmatch(r"(\d+)\.(\d+)\.log(?:\.(\d+))?", os.path.basename(path))
+        parts = NAME.fullmatch(os.path.basename(path))
         self.path = path
         self.process, self.count, self.device = (int(part or 0) for part in parts.groups())
-        info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
-        core.check(core.log_convert(os.fsencode(path), os.fsencode(path + ".trace"), info))
-        for field in abi.LOG_INFO:
-            setattr(self, field, getattr(info, field))
+        self.__dict__.update(figures(core, path, path + ".trace"))
 
 
 def read(folder):
@@ -54,6 +61,14 @@ def describe(log, is_cpu, several):
                     f"{100 * (1 - log.peak_in_use / max(log.reserved_at_peak, 1)):.1f} %")
     return (f"{place}: peak {text.size(log.peak_in_use)} in use, {reserved}, {log.stitches} blocks "
             f"stitched, {log.allocations} allocations")
+
+
+def describe_plan(requests, hits, repeats):
+    """What plans did, on a line; "" if there was none."""
+    if requests == 0:
+        return ""
+    return (f"plans: {100 * hits / requests:.2f} % of {requests} requests at their planned place, "
+            f"{100 * repeats / requests:.2f} % at the same address as the time before")
 
 
 def caveat(log, most_events):
@@ -92,8 +107,8 @@ def write(folder, is_cpu, most_events):
     deadline = time.monotonic() + MOST_SECONDS
     for log in logs[:MOST_DEVICES]:
         text.say(describe(log, is_cpu, several))
-        note = caveat(log, most_events)
-        if note:
+        plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
+        for note in filter(None, (plan, caveat(log, most_events))):
             text.say("  " + note)
         text.say("  " + compare(log, deadline))
     if len(logs) > MOST_DEVICES:
