@@ -95,16 +95,19 @@ Address Space::ResidentFit(const Request& request, StreamTag tag) {
 
 Address Space::SmallFit(const Request& request, StreamTag tag) {
   if (const Address address = BestFit(Pool::kSmall, request, tag)) return address;
-  const auto take_more = [&] {
-    return TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false).ok();
+  const auto make_slab = [&] {
+    const auto growth = TakeFromDriver(options_.chunk_bytes, tag, /*at_end=*/false);
+    if (growth.ok()) heap_.MakeSlab(growth->front().begin, tag);
+    return growth.ok();
   };
   if (heap_.keeps_slabs()) {
     // A plan has use for what is free: new memory comes first.
-    if (!take_more()) Settle();
-    if (!heap_.RefillSmall(tag)) return 0;
-  } else if (!heap_.RefillSmall(tag)) {
-    if (!take_more()) return 0;
-    heap_.RefillSmall(tag);
+    if (!make_slab()) {
+      Settle();
+      if (!heap_.RefillSmall(tag)) return 0;
+    }
+  } else if (!heap_.RefillSmall(tag) && !make_slab()) {
+    return 0;
   }
   return BestFit(Pool::kSmall, request, tag);
 }

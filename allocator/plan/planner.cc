@@ -97,6 +97,7 @@ void Planner::CloseSeason() {
   calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
   const std::uint64_t planned = stats_.requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
+  last_failed_ = failed;
   // Not before a whole season: at first, blocks of the old order stand in the way.
   const bool is_judged = serving_ && season_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
@@ -345,7 +346,7 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
     waiting.places[draft.seats[i]] = place;
     waiting.region.end = std::max(waiting.region.end, end);
   }
-  if (serving_ && homeless >= CountMisplaced()) return;  // it would be no better
+  if (serving_ && homeless >= std::max(last_failed_, CountMisplaced())) return;  // no better
   waiting_ = std::move(waiting);
   is_due_ = seats_.taken_bytes() <= low_;  // between two steps just now
 }

@@ -218,6 +218,7 @@ class Planner {
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // season
   bool was_good_ = false;            // in one season at least
+  std::uint64_t last_failed_ = 0;    // requests without their place in the last season
   bool has_misplaced_ = false;       // seats that failed, and will again
   bool held_repeats_ = true;         // what is held when steps end is at the same places, it seems
   bool wants_plan_ = false;

@@ -77,6 +77,10 @@ class Heap {
 
   // Moves one slab from the large to the small pool; false if no free block holds a whole one.
   bool RefillSmall(StreamTag tag);
+  // Makes the slot at `offset`, which `tag` may use, a slab of small blocks.
+  void MakeSlab(Bytes offset, StreamTag tag) {
+    MoveSlabs(At(offset), {offset, offset + slab_bytes_}, Pool::kSmall, /*join=*/tag);
+  }
   // When no free resident block has `bytes`: moves slabs there, the highest there are, and returns
   // the block that has now; kNoBlock if there are too few in a row.
   BlockId RefillResident(Bytes bytes, StreamTag tag);

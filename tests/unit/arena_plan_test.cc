@@ -149,6 +149,16 @@ TEST_F(OnTheFloor, ItsFreeMemoryIsThereForOthers) {
   Free(held);
 }
 
+TEST_F(OnTheFloor, SmallBlocksDoNotStandInItsWay) {
+  const std::uint64_t hits = stats().plan.hits;  // and all of it is in the heap now, and free
+  std::vector<Address> small;
+  for (int i = 0; i < 128; ++i) small.push_back(Ask(99, kChunk / 32));
+  Step();
+  EXPECT_EQ(stats().plan.hits - hits, 28u);
+  EXPECT_EQ(stats().plan.repairs, 0u);
+  for (const Address block : small) Free(block);
+}
+
 TEST_F(OnTheFloor, EverythingCanBeGivenBack) {
   const Address held = Ask(4, 2 * kChunk);
   Bytes released = 0;
