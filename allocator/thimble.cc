@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -135,6 +136,16 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   return created;
 }
 
+// Few enough for the stack, mostly.
+absl::InlinedVector<Address, 16> Addresses(const void* const* blocks, size_t count) {
+  absl::InlinedVector<Address, 16> addresses(count);
+  std::transform(blocks, blocks + count, addresses.begin(),
+                 [](const void* block) { return reinterpret_cast<Address>(block); });
+  return addresses;
+}
+
+bool TakesTurn(unsigned flags) { return (flags & THIMBLE_OP_TAKES_TURN) != 0; }
+
 thimble_stats ToC(const ArenaStats& stats) {
   thimble_stats out = {};
   out.in_use = stats.in_use;
@@ -168,6 +179,10 @@ thimble_stats ToC(const ArenaStats& stats) {
   out.plan_lower_bound = stats.plan.lower_bound;
   out.plan_repeats = stats.plan.repeats;
   out.plans_stale = stats.plan.stale;
+  out.swapped = stats.swap.on_host;
+  out.swap_out_bytes = stats.swap.out_bytes;
+  out.swap_in_bytes = stats.swap.in_bytes;
+  out.swap_host_full = stats.swap.host_full;
   return out;
 }
 
@@ -311,6 +326,36 @@ thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream) 
 thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream) {
   if (arena == nullptr) return NullArgument("arena");
   return Guard([&] { return arena->arena->ForgetStream(StreamId{stream}); });
+}
+
+thimble_status thimble_pin(thimble_arena* arena, const void* const* blocks, size_t count,
+                           uint64_t op, uint64_t step, unsigned flags) {
+  static_cast<void>(op);
+  static_cast<void>(step);
+  if (arena == nullptr) return NullArgument("arena");
+  if (blocks == nullptr && count > 0) return NullArgument("blocks");
+  return Guard([&] {
+    return arena->arena->Pin(thimble::Addresses(blocks, count), thimble::TakesTurn(flags));
+  });
+}
+
+thimble_status thimble_unpin(thimble_arena* arena, const void* const* blocks, size_t count,
+                             const void* const* touched, size_t touched_count, uint64_t stream,
+                             unsigned flags) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (blocks == nullptr && count > 0) return NullArgument("blocks");
+  if (touched == nullptr && touched_count > 0) return NullArgument("touched");
+  return Guard([&] {
+    return arena->arena->Unpin(thimble::Addresses(blocks, count),
+                               thimble::Addresses(touched, touched_count), StreamId{stream},
+                               thimble::TakesTurn(flags));
+  });
+}
+
+thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, size_t count) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (blocks == nullptr && count > 0) return NullArgument("blocks");
+  return Guard([&] { return arena->arena->Expose(thimble::Addresses(blocks, count)); });
 }
 
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info) {

@@ -90,6 +90,30 @@ typedef struct thimble_block_info {
   uint64_t seams; /* places where it jumps in physical memory: 0 unless stitched */
 } thimble_block_info;
 
+/* Swapping (option swap:auto): when memory is short, the bytes of blocks that nobody uses move to the
+ * host, and back before they are used; addresses stay. That is safe only for blocks whose every
+ * use is announced: a block moves when it was named to thimble_unpin() once, is not pinned now, and
+ * was never exposed. Without the option, the next three functions do nothing. */
+
+/* An op that may run at the same time as others, but should not while memory is short. Not for ops
+ * that wait for other ops. The same to both calls. */
+#define THIMBLE_OP_TAKES_TURN 1u
+
+/* An op is about to use `blocks`: they are brought back and stay until thimble_unpin(). Addresses
+ * that are no large blocks of the arena are ignored. All or nothing: OUT_OF_MEMORY if they do not fit
+ * together. `op` names the op (thimble_key_of), `step` is as in thimble_allocate_in_step(). */
+thimble_status thimble_pin(thimble_arena* arena, const void* const* blocks, size_t count,
+                           uint64_t op, uint64_t step, unsigned flags);
+
+/* The op has used `blocks`, which were pinned, and those in `touched`, such as its results; or that
+ * was submitted to `stream`. */
+thimble_status thimble_unpin(thimble_arena* arena, const void* const* blocks, size_t count,
+                             const void* const* touched, size_t touched_count, uint64_t stream,
+                             unsigned flags);
+
+/* Somebody may use `blocks` unseen from now on: they come back, and stay until they are freed. */
+thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, size_t count);
+
 /* What is known about a block that is held now. */
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info);
 
@@ -129,6 +153,12 @@ typedef struct thimble_stats {
   uint64_t plan_lower_bound; /* most bytes these requests held at once */
   uint64_t plan_repeats;     /* of the hits, how many had the same address the time before */
   uint64_t plans_stale;      /* what plan_file brought and nobody needed: learnt anew */
+  /* Swapping: allocator/docs/005-swapping.md. What is swapped counts nowhere above but in
+   * live_blocks. */
+  uint64_t swapped;        /* of blocks held by callers, now on the host */
+  uint64_t swap_out_bytes; /* that left the device so far */
+  uint64_t swap_in_bytes;  /* and came back */
+  uint64_t swap_host_full; /* number of times the host had no room for more */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);

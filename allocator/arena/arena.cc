@@ -1,5 +1,7 @@
 #include "allocator/arena/arena.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -37,6 +39,7 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
   SpaceOptions fitted;
   fitted.stitch = options.stitch;
   fitted.plan = options.plan;
+  fitted.swap = options.swap;
   fitted.chunk_bytes = std::max(options.chunk_bytes, device.granularity);
   if (!IsPowerOfTwo(fitted.chunk_bytes)) {
     return absl::InvalidArgumentError(
@@ -64,7 +67,9 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options
   THIMBLE_ASSIGN_OR_RETURN(auto marks,
                            SmallMarks::Create(space->home().capacity(), fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
-  return std::unique_ptr<Arena>(new Arena(options, std::move(space), std::move(marks)));
+  std::unique_ptr<Arena> arena(new Arena(options, std::move(space), std::move(marks)));
+  if (options.swap) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
+  return arena;
 }
 
 Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
@@ -75,6 +80,16 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
       marks_(std::move(marks)),
       space_(std::move(space)) {
   if (!options_.plan_file.empty()) LoadPlanFile();
+}
+
+absl::Status Arena::StartSwapping() {
+  MutexLock lock(&mutex_);
+  const Bytes pages = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES));
+  const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+  const Bytes limit =
+      options_.host_limit == 0 ? pages / 2 * page : RoundUp(options_.host_limit, page);
+  THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_, limit));
+  return absl::OkStatus();
 }
 
 // --- Allocate ----------------------------------------------------------------------------------
@@ -122,6 +137,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
     if (!address.ok()) return address;
   }
+  if (swapper_ != nullptr) swapper_->Add(*address);
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
@@ -251,6 +267,9 @@ absl::StatusOr<Address> Arena::ClimbLadder(Request& request) {
   space_->DropIdle();
   if (absl::Status status = WaitForStreams(); !status.ok()) return status;
   address = space_->Allocate(request);
+  while (!address.ok() && swapper_ != nullptr && swapper_->EvictOldest()) {
+    address = space_->Allocate(request);
+  }
   if (address.ok() || options_.retry.count() == 0) return address;
   return WaitForFrees(request);
 }
@@ -329,14 +348,38 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   if (mark.state == SmallMarks::State::kInUse && !marks_->ClaimForFree(offset, mark.size_class)) {
     return FreedTwice(address);
   }
+  if (swapper_ != nullptr) swapper_->Settle(address);
   const absl::Status status = space_->Free(address, stream);
   if (!status.ok()) {
     if (mark.state == SmallMarks::State::kInUse) marks_->SetInUse(offset, mark.size_class);
     return status;
   }
+  if (swapper_ != nullptr) swapper_->Remove(address);
   Report(EventKind::kFree, address, 0, stream, 0);
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
+}
+
+// --- Swapping ----------------------------------------------------------------------------------
+
+absl::Status Arena::Pin(absl::Span<const Address> blocks, bool takes_turn) {
+  if (!options_.swap) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  return swapper_->Pin(blocks, takes_turn);
+}
+
+absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
+                          StreamId stream, bool takes_turn) {
+  if (!options_.swap) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  swapper_->Unpin(blocks, touched, stream, takes_turn);
+  return absl::OkStatus();
+}
+
+absl::Status Arena::Expose(absl::Span<const Address> blocks) {
+  if (!options_.swap) return absl::OkStatus();
+  MutexLock lock(&mutex_);
+  return swapper_->Expose(blocks);
 }
 
 // --- Everything else ---------------------------------------------------------------------------
@@ -408,7 +451,7 @@ ArenaStats Arena::StatsLocked() {
   // A block that moved from one magazine to another meanwhile was counted twice.
   stats.magazines = std::min(stats.magazines, heap.used_bytes());
   cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
-  stats.in_use = heap.used_bytes() - stats.magazines;
+  stats.in_use = heap.used_bytes() - space_->absent_bytes() - stats.magazines;
   stats.free_small = heap.free_bytes(Pool::kSmall);
   stats.free_large = heap.free_bytes() - stats.free_small;
   stats.spare = space_->home().spare_bytes();
@@ -426,6 +469,7 @@ ArenaStats Arena::StatsLocked() {
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
   stats.plan = space_->plan_stats();
+  if (swapper_ != nullptr) stats.swap = swapper_->stats();
   return stats;
 }
 
@@ -464,6 +508,7 @@ void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }
 void Arena::CheckInvariants() {
   MutexLock lock(&mutex_);
   space_->CheckInvariants();
+  if (swapper_ != nullptr) swapper_->CheckInvariants();
   THIMBLE_CHECK(StatsLocked().AddsUp(), "the sum of the statistics is not what is reserved");
 }
 

@@ -7,8 +7,9 @@
 //   2. clean what streams passed     memory freed on other streams
 //   3. drop idle aliases             the driver may be short of mappings
 //   4. wait for other streams        at most once
-//   5. wait for frees                up to ArenaOptions::retry; each round has less time left
-//   6. an error that explains
+//   5. evict idle blocks             the ones used longest ago first, until it fits (swapper.h)
+//   6. wait for frees                up to ArenaOptions::retry; each round has less time left
+//   7. an error that explains
 //
 // Locks: mutex_ (LockRank::kArena) around everything in Space; magazines have their own.
 #pragma once
@@ -24,11 +25,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "allocator/arena/magazine.h"
 #include "allocator/arena/options.h"
 #include "allocator/arena/plan_worker.h"
 #include "allocator/arena/small_marks.h"
 #include "allocator/arena/space.h"
+#include "allocator/arena/swapper.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
@@ -62,6 +65,12 @@ class Arena {
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
 
+  // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap.
+  absl::Status Pin(absl::Span<const Address> blocks, bool takes_turn);
+  absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
+                     StreamId stream, bool takes_turn);
+  absl::Status Expose(absl::Span<const Address> blocks);
+
   absl::StatusOr<BlockInfo> Query(Address address);
 
   // Gives free chunks back to the driver until at most `keep` bytes are reserved; waits for
@@ -94,6 +103,7 @@ class Arena {
   Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
         std::unique_ptr<SmallMarks> marks);
 
+  absl::Status StartSwapping();
   absl::StatusOr<Address> AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
                                        std::uint64_t key, std::uint64_t step, bool resident);
   absl::Status FreeSlow(Address address, StreamId stream);
@@ -144,6 +154,7 @@ class Arena {
   Mutex mutex_{LockRank::kArena};
   std::condition_variable_any freed_;
   const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
+  std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null if swapping is off
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -34,6 +34,14 @@ absl::Status ParseSwitch(absl::string_view value, bool* on) {
 
 std::string FormatSwitch(bool on) { return on ? "on" : "off"; }
 
+absl::Status ParseAuto(absl::string_view value, bool* on) {
+  if (value != "auto" && value != "off") return BadValue(value, "'auto' or 'off'");
+  *on = value == "auto";
+  return absl::OkStatus();
+}
+
+std::string FormatAuto(bool on) { return on ? "auto" : "off"; }
+
 // Joined by '+': the comma separates options.
 absl::Status ParseOrdinals(absl::string_view value, std::vector<int>* ordinals) {
   for (const absl::string_view part : absl::StrSplit(value, '+')) {
@@ -50,7 +58,7 @@ std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 13> kKeys = {{
+constexpr std::array<OptionKey, 15> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -95,11 +103,9 @@ constexpr std::array<OptionKey, 13> kKeys = {{
      [](const Options& options) { return FormatSwitch(options.arena.stitch); }},
     {"plan",
      [](absl::string_view value, Options* options) {
-       if (value != "auto" && value != "off") return BadValue(value, "'auto' or 'off'");
-       options->arena.plan = value == "auto";
-       return absl::OkStatus();
+       return ParseAuto(value, &options->arena.plan);
      },
-     [](const Options& options) { return std::string(options.arena.plan ? "auto" : "off"); }},
+     [](const Options& options) { return FormatAuto(options.arena.plan); }},
     {"plan_file",
      [](absl::string_view value, Options* options) {
        if (value.empty()) return BadValue(value, "the path of a file");
@@ -107,6 +113,16 @@ constexpr std::array<OptionKey, 13> kKeys = {{
        return absl::OkStatus();
      },
      [](const Options& options) { return options.arena.plan_file; }},
+    {"swap",
+     [](absl::string_view value, Options* options) {
+       return ParseAuto(value, &options->arena.swap);
+     },
+     [](const Options& options) { return FormatAuto(options.arena.swap); }},
+    {"host_limit",
+     [](absl::string_view value, Options* options) {
+       return ParseSize(value, &options->arena.host_limit);
+     },
+     [](const Options& options) { return FormatNumber(options.arena.host_limit); }},
     {"retry_ms",
      [](absl::string_view value, Options* options) {
        int milliseconds = 0;
@@ -172,6 +188,14 @@ absl::Status CheckTogether(const Options& options) {
   if (!options.arena.plan && !options.arena.plan_file.empty()) {
     return absl::InvalidArgumentError(
         "'plan_file' keeps what plans are made of, but plan is off: add plan:auto");
+  }
+  if (!options.arena.swap && options.arena.host_limit != 0) {
+    return absl::InvalidArgumentError(
+        "'host_limit' is for what is swapped, but swap is off: add swap:auto");
+  }
+  if (options.arena.swap && options.arena.plan) {
+    return absl::InvalidArgumentError(
+        "swap:auto and plan:auto do not go together yet: leave one of them out");
   }
   if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
     return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),

@@ -20,6 +20,8 @@ struct ArenaOptions {
   bool stitch = true;                  // build blocks from pieces that are not contiguous
   bool plan = false;                   // learn what training repeats and where it fits best
   std::string plan_file;               // what is learned is kept there; "": nowhere
+  bool swap = false;                   // idle blocks leave the device when memory is short
+  Bytes host_limit = 0;                // most bytes of them on the host; 0: half of the machine's
   bool magazines = true;               // let threads keep small blocks
   std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees
 };

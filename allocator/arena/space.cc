@@ -20,12 +20,11 @@ Bytes AliasCapacity(const SpaceOptions& options) {
 }
 
 // With plans, memory moves to where they need it, and addresses between residents may stay unused.
+// What is swapped keeps its addresses, too, while others need some.
 Bytes HomeCapacity(const SpaceOptions& options) {
+  if (options.swap) return 16 * options.limit;
   return options.plan ? 4 * options.limit : options.limit;
 }
-
-// What a request may need when its place must be searched for without knowing its alignment.
-Bytes PaddedBytes(const Request& request) { return request.bytes + request.alignment - kUnit; }
 
 }  // namespace
 
@@ -52,11 +51,12 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
 
 absl::StatusOr<Address> Space::Allocate(Request& request) {
   request.seat = kNoSeat;
+  if (options_.swap) MakeMovable(&request);
   StreamTag tag = frontier_.LastTagIf(request.stream);
   if (tag == kCleanTag) {
     THIMBLE_ASSIGN_OR_RETURN(tag, TagOf(request.stream));
   }
-  if (IsSmall(PaddedBytes(request))) {
+  if (IsSmall(request.PaddedBytes())) {
     if (const Address address = SmallFit(request, tag)) return address;
   }
   if (planner_ == nullptr) return AllocateLarge(request, tag);
@@ -84,8 +84,8 @@ absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag t
 }
 
 Address Space::ResidentFit(const Request& request, StreamTag tag) {
-  BlockId found = heap_.FindFit(Pool::kResident, tag, PaddedBytes(request));
-  if (found == kNoBlock) found = heap_.RefillResident(PaddedBytes(request), tag);
+  BlockId found = heap_.FindFit(Pool::kResident, tag, request.PaddedBytes());
+  if (found == kNoBlock) found = heap_.RefillResident(request.PaddedBytes(), tag);
   if (found == kNoBlock) return 0;
   // From its end, so that what is left is where the next slabs will be.
   const Bytes begin = AlignDown(heap_.EndOf(found) - request.bytes, request.alignment);
@@ -113,9 +113,14 @@ Address Space::SmallFit(const Request& request, StreamTag tag) {
 }
 
 inline Address Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
-  const BlockId found = heap_.FindFit(pool, tag, PaddedBytes(request));
+  BlockId found = heap_.FindFit(pool, tag, request.bytes);
   if (found == kNoBlock) return 0;
-  const Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
+  Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
+  if (begin + request.bytes > heap_.EndOf(found)) {
+    found = heap_.FindFit(pool, tag, request.PaddedBytes());
+    if (found == kNoBlock) return 0;
+    begin = AlignUp(heap_.block(found).offset, request.alignment);
+  }
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
   return Hand({block, home_->base() + begin}, request);
 }
@@ -128,7 +133,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   block.padding = static_cast<std::uint32_t>(address - placed.address);
   block.seat = request.seat;
   pointers_.Put(address, placed.block);
-  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_);
+  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_ - absent_bytes_);
   return address;
 }
 
@@ -148,7 +153,7 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
   if (heap_.held_bytes() > 0) {
     // What nobody foresaw would take places that others want soon. A little room beside the plan
     // costs less.
-    if (GrowWithinSlack(PaddedBytes(request), tag)) {
+    if (GrowWithinSlack(request.PaddedBytes(), tag)) {
       if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
     }
     Settle();
@@ -157,7 +162,8 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
   if (!heap_.keeps_slabs()) heap_.DrainSmall(tag);
   if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
 
-  const Bytes bytes = PaddedBytes(request);
+  if (options_.swap) return GrowByMoving(request, tag);
+  const Bytes bytes = request.PaddedBytes();
   if (options_.stitch) {
     if (const auto placed = stitcher_.TakeCached(bytes, tag)) {
       ++stitch_hits_;
@@ -180,7 +186,7 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
 // once more. Growth that did not help is given back (P4).
 absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag,
                                            Stranding stranding) {
-  const Bytes bytes = PaddedBytes(request);
+  const Bytes bytes = request.PaddedBytes();
   THIMBLE_ASSIGN_OR_RETURN(Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, stranding));
   if (outcome.placed.block != kNoBlock) return HandStitched(outcome.placed, request);
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth,
@@ -195,7 +201,7 @@ absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag
 
 // Without stitching, scattered holes are of no use to a block that must be in one piece.
 absl::StatusOr<Address> Space::GrowContiguously(const Request& request, StreamTag tag) {
-  const Bytes shortfall = ContiguousShortfall(PaddedBytes(request), tag);
+  const Bytes shortfall = ContiguousShortfall(request.PaddedBytes(), tag);
   const bool at_end = shortfall <= home_->capacity() - heap_.end();
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth, TakeFromDriver(shortfall, tag, at_end));
   if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
@@ -212,6 +218,10 @@ absl::Status Space::Free(Address address, StreamId stream) {
   }
   BlockId id = pointers_.Take(address);
   if (id == kNoBlock) return NotABlock(address);
+  if (!IsOnFloor(id) && heap_.block(id).absent) {
+    FreeAbsent(id);
+    return absl::OkStatus();
+  }
   if (IsOnFloor(id)) {
     if (tag == floor_tag_) {
       LeaveFloor(SeatOnFloor(id));
@@ -309,8 +319,9 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, 
 absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth) {
   const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
   // Large chunks are harder to move.
-  const Bytes in_large =
-      options_.plan ? 0 : InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
+  const Bytes in_large = options_.plan || options_.swap
+                             ? 0
+                             : InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
   const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
     if (part == 0) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(BackAt(offset, part, chunk_bytes, tag));
@@ -429,7 +440,7 @@ Bytes Space::LargestStitch(StreamId stream) {
 }
 
 void Space::ResetPeaks() {
-  peak_used_ = heap_.used_bytes() + floor_used_;
+  peak_used_ = heap_.used_bytes() + floor_used_ - absent_bytes_;
   peak_reserved_ = reserved();
 }
 
@@ -458,14 +469,26 @@ void Space::CheckInvariants() const {
     CheckSeats();
     CheckFloor();
   }
+  Bytes absent = 0;
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
-    const Block& block = heap_.block(id);
-    const bool backed = block.state != BlockState::kVacant;
-    for (Bytes at = block.offset; at < block.offset + block.bytes; at += options_.chunk_bytes) {
-      THIMBLE_CHECK((home_->ChunkAt(at) != kNoChunk) == backed,
+    absent += CheckBacking(heap_.block(id));
+  }
+  THIMBLE_CHECK(absent == absent_bytes_, "P3: absent_bytes is not the sum over blocks");
+}
+
+// How much of it has no memory although it is in use.
+Bytes Space::CheckBacking(const Block& block) const {
+  Bytes absent = 0;
+  for (Bytes at = block.offset; at < block.offset + block.bytes; at += options_.chunk_bytes) {
+    const bool backed = home_->ChunkAt(at) != kNoChunk;
+    if (block.state == BlockState::kUsed && block.absent && !backed) {
+      absent += options_.chunk_bytes;
+    } else {
+      THIMBLE_CHECK(backed == (block.state != BlockState::kVacant),
                     "P3: heap and home space disagree about what is backed");
     }
   }
+  return absent;
 }
 
 void Space::CheckSeats() const {

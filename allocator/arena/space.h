@@ -8,7 +8,9 @@
 //   P1  Every address in the map names a block in use, and every block in use is in the map or is
 //       a later extent of one that is.
 //   P2  At most limit() bytes are backed by chunks.
-//   P3  What the heap calls free or used is backed by a chunk; what it calls vacant is not.
+//   P3  What the heap calls free or used is backed by a chunk, but for absent_bytes() of blocks
+//   whose
+//       bytes are elsewhere; what it calls vacant is not.
 //   P4  A call that fails leaves blocks, contents and reserved() as they were.
 //   P5  With plans, every large block in use has a seat of its own, and every taken seat a block,
 //       but where the table of seats was full.
@@ -45,6 +47,7 @@ struct SpaceOptions {
   Bytes chunk_bytes = 0;  // a power of two, at least the driver's granularity
   bool stitch = true;
   bool plan = false;
+  bool swap = false;  // not together with plan
 };
 
 struct Request {
@@ -55,6 +58,9 @@ struct Request {
   std::uint64_t step = 0;  // in which step; 0 if that is not known
   bool resident = false;   // whether the block is expected to stay
   SeatId seat = kNoSeat;   // set by the Space itself
+
+  // What it may need when its place must be searched for without knowing its alignment.
+  Bytes PaddedBytes() const { return bytes + alignment - kUnit; }
 };
 
 class Space {
@@ -96,6 +102,19 @@ class Space {
   bool PlanIsDue() const { return planner_ != nullptr && planner_->IsDue(); }
   void ActivatePlan();
   PlanStats plan_stats() const { return planner_ == nullptr ? PlanStats() : planner_->stats(); }
+
+  // --- Swapping (space_swap.cc), with SpaceOptions::swap only ------------------------------------
+
+  // The whole chunks of the block at `address`, as addresses: what Evict() and Fetch() are about.
+  // Blocks of some chunks and more begin and end with one. Empty for all other blocks.
+  Extent MovableOf(Address address) const;
+  // Takes the memory away from them: their bytes are elsewhere, and nobody uses them on any stream.
+  // Whatever the driver refuses to unmap stays; an error means that all does.
+  absl::Status Evict(Address address);
+  // Gives all of them memory again; what it contains is not defined. All or nothing;
+  // kResourceExhausted if that is not to be had.
+  absl::Status Fetch(Address address);
+  Bytes absent_bytes() const { return absent_bytes_; }  // of blocks in use
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 
@@ -167,6 +186,14 @@ class Space {
   Address SmallFit(const Request& request, StreamTag tag);
   absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);
   absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag, Stranding stranding);
+  absl::StatusOr<Address> GrowByMoving(const Request& request, StreamTag tag);
+  absl::Status BackByMoving(Bytes offset, Bytes bytes);
+  void DetachIdle(Bytes bytes);
+  void FreeAbsent(BlockId id);
+  void MakeMovable(Request* request) const;
+  Extent WholeChunksOf(const Block& block) const;
+  std::vector<Extent> AbsentRuns(Extent chunks) const;
+  Bytes CheckBacking(const Block& block) const;
   absl::StatusOr<Address> GrowContiguously(const Request& request, StreamTag tag);
   bool GrowWithinSlack(Bytes bytes, StreamTag tag);
   Bytes ContiguousShortfall(Bytes bytes, StreamTag tag) const;
@@ -203,6 +230,7 @@ class Space {
   Bytes floor_used_ = 0;                    // bytes of blocks there
   StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
   bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
+  Bytes absent_bytes_ = 0;
   Bytes peak_used_ = 0;
   Bytes peak_reserved_ = 0;
   std::uint64_t stitches_ = 0;

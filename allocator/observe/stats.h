@@ -1,4 +1,4 @@
-// The figures of an arena. One sum is exact at every moment:
+// The figures of an arena. One sum is exact at every moment (what is swapped is in none of them):
 //   reserved = in_use + magazines + free_small + free_large + spare
 #pragma once
 
@@ -9,8 +9,15 @@
 
 namespace thimble {
 
+struct SwapStats {
+  Bytes on_host = 0;            // bytes of blocks in use that are not on the device
+  Bytes out_bytes = 0;          // that left it so far
+  Bytes in_bytes = 0;           // and came back
+  std::uint64_t host_full = 0;  // how often the host had no room for more
+};
+
 struct ArenaStats {
-  Bytes in_use = 0;      // held by callers
+  Bytes in_use = 0;      // held by callers, on the device
   Bytes magazines = 0;   // small blocks cached by threads
   Bytes free_small = 0;  // free in slabs
   Bytes free_large = 0;  // free elsewhere
@@ -30,6 +37,7 @@ struct ArenaStats {
   std::uint64_t stitch_hits = 0;
   std::uint64_t out_of_memory = 0;
   PlanStats plan;
+  SwapStats swap;
 
   bool AddsUp() const { return reserved == in_use + magazines + free_small + free_large + spare; }
 };

@@ -49,6 +49,7 @@ struct alignas(64) Block {
   BlockState state = BlockState::kUnused;
   Pool pool = Pool::kLarge;
   StreamTag tag = kCleanTag;
+  bool absent = false;  // used: some of its slots have no memory, because its bytes are elsewhere
 };
 static_assert(sizeof(Block) == 64, "one block, one cache line");
 

@@ -189,8 +189,16 @@ BlockId Heap::Take(BlockId id, Extent part) {
   block.state = BlockState::kUsed;
   block.chain = kNoBlock;
   block.alias = kNoAlias;
+  block.absent = false;
   used_bytes_ += block.bytes;
   return id;
+}
+
+std::optional<Bytes> Heap::FindVacant(Bytes bytes) const {
+  for (const auto& [offset, id] : vacant_) {
+    if (blocks_[id].bytes >= bytes) return offset;
+  }
+  return std::nullopt;
 }
 
 BlockId Heap::TakeAt(Extent part, StreamTag tag) {

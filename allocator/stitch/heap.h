@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "allocator/base/bytes.h"
@@ -49,6 +50,9 @@ class Heap {
   void Vacate(Extent part);
   // The lowest vacant block, or kNoBlock.
   BlockId FirstVacant() const { return vacant_.empty() ? kNoBlock : vacant_.begin()->second; }
+
+  // Where the lowest vacant `bytes` begin; nothing if there are not so many in one place.
+  std::optional<Bytes> FindVacant(Bytes bytes) const;
 
   // --- Blocks ----------------------------------------------------------------------------------
 

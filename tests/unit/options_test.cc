@@ -44,6 +44,16 @@ TEST(Options, EveryKeyIsRead) {
   EXPECT_EQ(options->arena.plan_file, "/d/e");
 }
 
+TEST(Options, SwappingHasAHostLimit) {
+  const auto options = ParseOptions("swap:auto,host_limit:2GiB");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->arena.swap);
+  EXPECT_EQ(options->arena.host_limit, 2 * kGiB);
+  EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("add swap:auto"));
+  EXPECT_THAT(ErrorOf("swap:auto,plan:auto"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto' or 'off'"));
+}
+
 TEST(Options, GpusHaveADriverAndPeers) {
   const auto options = ParseOptions("device:2,driver:/a/libcuda.so.1,peers:0+1");
   ASSERT_TRUE(options.ok()) << options.status();
@@ -53,11 +63,12 @@ TEST(Options, GpusHaveADriverAndPeers) {
 }
 
 TEST(Options, WhatIsWrittenIsReadBackTheSame) {
-  for (const char* text : {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
-                           "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off",
-                           "chunk:64KiB", "retry_ms:600000", "log:x", "plan:auto,plan_file:z",
-                           "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
-                           "retry_ms:1,log:y,log_events:7"}) {
+  for (const char* text :
+       {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
+        "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off", "chunk:64KiB",
+        "retry_ms:600000", "log:x", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
+        "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
+        "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);
     ASSERT_TRUE(options.ok()) << options.status();
     const std::string written = FormatOptions(*options);

@@ -1,0 +1,146 @@
+// The part of Space whose blocks can be without memory while their bytes are elsewhere.
+//
+// Large blocks are made of whole chunks here, so that all of a block can leave. Pieces are not
+// stitched but moved: chunks that are free leave their places and are mapped side by side at
+// addresses that nobody uses. Addresses are plentiful, and every block keeps its own.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/arena/space.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+namespace {
+
+// From so many chunks on, rounding up to whole ones costs little.
+constexpr Bytes kMovableChunks = 4;
+
+}  // namespace
+
+// --- Allocate ----------------------------------------------------------------------------------
+
+void Space::MakeMovable(Request* request) const {
+  if (request->bytes < kMovableChunks * options_.chunk_bytes) return;
+  request->bytes = AlignUp(request->bytes, options_.chunk_bytes);
+  request->alignment =
+      std::max(request->alignment, std::min(options_.chunk_bytes, HomeSpace::kAlignment));
+}
+
+absl::StatusOr<Address> Space::GrowByMoving(const Request& request, StreamTag tag) {
+  const Bytes bytes =
+      AlignUp(request.alignment <= options_.chunk_bytes ? request.bytes : request.PaddedBytes(),
+              options_.chunk_bytes);
+  const Bytes offset = heap_.FindVacant(bytes).value_or(heap_.end());
+  if (bytes > home_->capacity() - std::min(offset, home_->capacity())) {
+    return absl::ResourceExhaustedError("no addresses are left in one piece");
+  }
+  THIMBLE_RETURN_IF_ERROR(BackByMoving(offset, bytes));
+  if (offset == heap_.end()) {
+    heap_.Append(bytes, tag);
+  } else {
+    heap_.Refill({offset, offset + bytes}, tag);
+  }
+  peak_reserved_ = std::max(peak_reserved_, reserved());
+  return TakeAt(AlignUp(offset, request.alignment), request, tag);
+}
+
+// From the driver while it has any and the limit allows it, else from chunks that are free
+// elsewhere.
+absl::Status Space::BackByMoving(Bytes offset, Bytes bytes) {
+  CleanPassed();
+  const Bytes allowed = limit() - home_->backed_bytes();
+  if (bytes > allowed) DetachIdle(bytes - allowed);
+  if (bytes > limit() - home_->backed_bytes()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
+                     ", and too little is free"));
+  }
+  const absl::Status status = home_->Back(offset, bytes, options_.chunk_bytes);
+  if (!absl::IsResourceExhausted(status)) return status;
+  DetachIdle(bytes);
+  return home_->Back(offset, bytes, options_.chunk_bytes);
+}
+
+// Up to `bytes` of chunks that are free become spares.
+void Space::DetachIdle(Bytes bytes) {
+  Bytes detached = 0;
+  ForEachIdleChunk([&](ChunkId id, Extent chunk) {
+    if (detached >= bytes || !home_->Detach(id).ok()) return false;
+    heap_.Vacate(chunk);
+    detached += chunk.bytes();
+    return true;
+  });
+}
+
+// --- Blocks without memory ---------------------------------------------------------------------
+
+Extent Space::WholeChunksOf(const Block& block) const {
+  const Bytes begin = AlignUp(block.offset, options_.chunk_bytes);
+  return {begin, std::max(begin, AlignDown(block.offset + block.bytes, options_.chunk_bytes))};
+}
+
+Extent Space::MovableOf(Address address) const {
+  const Block* const block = Find(address);
+  if (block == nullptr || block->bytes < kMovableChunks * options_.chunk_bytes) return {};
+  const Extent chunks = WholeChunksOf(*block);
+  return {home_->base() + chunks.begin, home_->base() + chunks.end};
+}
+
+absl::Status Space::Evict(Address address) {
+  Block& block = heap_.block(pointers_.Find(address));
+  const Extent chunks = WholeChunksOf(block);
+  absl::Status status;
+  for (Bytes at = chunks.begin; status.ok() && at < chunks.end; at += options_.chunk_bytes) {
+    const ChunkId id = home_->ChunkAt(at);
+    if (id == kNoChunk) continue;
+    status = home_->Detach(id);
+    if (!status.ok()) break;
+    block.absent = true;
+    absent_bytes_ += options_.chunk_bytes;
+  }
+  return block.absent ? absl::OkStatus() : status;
+}
+
+std::vector<Extent> Space::AbsentRuns(Extent chunks) const {
+  std::vector<Extent> runs;
+  for (Bytes at = chunks.begin; at < chunks.end; at += options_.chunk_bytes) {
+    if (home_->ChunkAt(at) != kNoChunk) continue;
+    if (runs.empty() || runs.back().end != at) runs.push_back({at, at});
+    runs.back().end += options_.chunk_bytes;
+  }
+  return runs;
+}
+
+absl::Status Space::Fetch(Address address) {
+  Block& block = heap_.block(pointers_.Find(address));
+  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(block));
+  for (auto run = runs.begin(); run != runs.end(); ++run) {
+    const absl::Status status = BackByMoving(run->begin, run->bytes());
+    if (status.ok()) continue;
+    for (auto undo = runs.begin(); undo != run; ++undo) {
+      for (Bytes at = undo->begin; at < undo->end; at += options_.chunk_bytes) {
+        // What the driver refuses to unmap is there then.
+        if (!home_->Detach(home_->ChunkAt(at)).ok()) absent_bytes_ -= options_.chunk_bytes;
+      }
+    }
+    return status;
+  }
+  for (const Extent& run : runs) absent_bytes_ -= run.bytes();
+  block.absent = false;
+  peak_reserved_ = std::max(peak_reserved_, reserved());
+  return absl::OkStatus();
+}
+
+// Nobody uses what is left of it on any stream: it would not have been evicted.
+void Space::FreeAbsent(BlockId id) {
+  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(heap_.block(id)));
+  heap_.Release(id, kCleanTag, /*epoch=*/0);
+  for (const Extent& run : runs) {
+    heap_.Vacate(run);
+    absent_bytes_ -= run.bytes();
+  }
+}
+
+}  // namespace thimble

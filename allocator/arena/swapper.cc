@@ -1,0 +1,191 @@
+#include "allocator/arena/swapper.h"
+
+#include <utility>
+
+#include "allocator/base/status_macros.h"
+
+// Whoever calls holds the mutex, which these functions know by a pointer: the analysis cannot tell
+// that it is the arena's.
+#define THIMBLE_HOLDS_MUTEX ABSL_NO_THREAD_SAFETY_ANALYSIS
+
+namespace thimble {
+
+absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mutex,
+                                                         Bytes host_limit) {
+  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(host_limit));
+  return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool)));
+}
+
+void Swapper::Add(Address address) {
+  const Extent movable = space_->MovableOf(address);
+  if (movable.bytes() > 0) table_.Add(address, movable);
+}
+
+void Swapper::Settle(Address address) {
+  for (SwapId id = table_.Find(address); id != kNoSwap; id = table_.Find(address)) {
+    const SwapBlock& block = table_.block(id);
+    if (block.state == SwapState::kEvicting) table_.CancelEvict(id);
+    if (!block.copying && block.state != SwapState::kFetching) return;
+    WaitForChange();
+  }
+}
+
+void Swapper::Remove(Address address) {
+  const SwapId id = table_.Find(address);
+  if (id == kNoSwap) return;
+  const SwapBlock& block = table_.block(id);
+  if (block.state == SwapState::kOnHost) GiveBack(block.host, block.movable.bytes());
+  table_.Remove(id);
+}
+
+// --- Uses ----------------------------------------------------------------------------------------
+
+absl::Status Swapper::Pin(absl::Span<const Address> blocks, bool takes_turn) {
+  if (takes_turn) TakeTurn();
+  bool all_there = true;
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id == kNoSwap) continue;
+    if (table_.block(id).state == SwapState::kEvicting) table_.CancelEvict(id);
+    table_.Pin(id);
+    all_there = all_there && table_.block(id).state == SwapState::kResident;
+  }
+  if (all_there) return absl::OkStatus();
+  absl::Status status;
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id != kNoSwap && status.ok()) status = FetchPinned(id);
+  }
+  if (status.ok()) return status;
+  for (const Address address : blocks) {
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Unpin(id);
+  }
+  if (takes_turn) LeaveTurn();
+  return status;
+}
+
+void Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
+                    StreamId stream, bool takes_turn) {
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id == kNoSwap) continue;
+    table_.Touch(id, stream);
+    table_.Unpin(id);
+  }
+  for (const Address address : touched) {
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
+  }
+  if (takes_turn) LeaveTurn();
+}
+
+absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
+  THIMBLE_RETURN_IF_ERROR(Pin(blocks, /*takes_turn=*/false));
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id == kNoSwap) continue;
+    table_.Expose(id);
+    table_.Unpin(id);
+  }
+  return absl::OkStatus();
+}
+
+void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
+  if (turn_ == std::this_thread::get_id()) {
+    ++turn_depth_;
+    return;
+  }
+  if (2 * space_->reserved() <= space_->limit()) return;
+  const auto deadline = std::chrono::steady_clock::now() + kTurnPatience;
+  while (turn_depth_ > 0 && std::chrono::steady_clock::now() < deadline) {
+    mutex_->WaitUntil(changed_, deadline);
+  }
+  if (turn_depth_ > 0) return;
+  turn_ = std::this_thread::get_id();
+  turn_depth_ = 1;
+}
+
+void Swapper::LeaveTurn() {
+  if (turn_ != std::this_thread::get_id() || --turn_depth_ > 0) return;
+  turn_ = std::thread::id();
+  changed_.notify_all();
+}
+
+// --- Copies --------------------------------------------------------------------------------------
+
+bool Swapper::EvictOldest() {
+  const SwapId id = table_.Oldest();
+  if (id == kNoSwap) return false;
+  const Bytes bytes = table_.block(id).movable.bytes();
+  void* const host = pool_->Take(bytes);
+  if (host == nullptr) {
+    ++stats_.host_full;
+    return false;
+  }
+  table_.BeginEvict(id, host);
+  absl::Status status = CopyWithoutMutex(table_.block(id), CopyDirection::kToHost);
+  table_.EndCopy(id);
+  const bool is_wanted = table_.block(id).state == SwapState::kEvicting;
+  if (is_wanted && status.ok()) status = space_->Evict(table_.block(id).address);
+  if (is_wanted && status.ok()) {
+    table_.EndEvict(id);
+    stats_.out_bytes += bytes;
+  } else {
+    if (is_wanted) table_.CancelEvict(id);
+    GiveBack(host, bytes);
+  }
+  changed_.notify_all();
+  return status.ok();
+}
+
+// Brings the block back, or waits for whoever does. It is pinned: it cannot leave again.
+absl::Status Swapper::FetchPinned(SwapId id) {
+  while (table_.block(id).state == SwapState::kFetching) WaitForChange();
+  if (table_.block(id).state == SwapState::kResident) return absl::OkStatus();
+  table_.BeginFetch(id);
+  const Address address = table_.block(id).address;
+  absl::Status status = space_->Fetch(address);
+  while (absl::IsResourceExhausted(status) && EvictOldest()) status = space_->Fetch(address);
+  if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
+  const SwapBlock& block = table_.block(id);
+  if (status.ok()) {
+    void* const host = block.host;
+    table_.EndFetch(id);
+    GiveBack(host, block.movable.bytes());
+    stats_.in_bytes += block.movable.bytes();
+  } else {
+    table_.CancelFetch(id);
+  }
+  changed_.notify_all();
+  return status;
+}
+
+// Ordered behind the last use of the block on its stream, and over when this returns.
+absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
+                                       CopyDirection direction) THIMBLE_HOLDS_MUTEX {
+  const Extent part = block.movable;
+  void* const host = block.host;
+  const StreamId stream = block.stream;
+  Driver& driver = space_->driver();
+  mutex_->Unlock();
+  absl::Status status = driver.Copy(part.begin, host, part.bytes(), direction, stream);
+  if (status.ok()) {
+    const absl::StatusOr<StreamSeq> point = driver.Record(stream);
+    status = point.ok() ? driver.Wait(stream, *point) : point.status();
+  }
+  mutex_->Lock();
+  return status;
+}
+
+void Swapper::GiveBack(void* host, Bytes bytes) { pool_->Give(host, bytes); }
+
+void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }
+
+SwapStats Swapper::stats() const {
+  SwapStats stats = stats_;
+  stats.on_host = table_.on_host_bytes();
+  return stats;
+}
+
+void Swapper::CheckInvariants() const { table_.CheckInvariants(); }
+
+}  // namespace thimble

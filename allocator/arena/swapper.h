@@ -1,0 +1,89 @@
+// Moves the bytes of idle blocks to the host when memory is short, and back before they are used.
+//
+// It joins SwapTable (which blocks may go, which is next), HostPool (where to) and Space (the
+// memory behind addresses). Copies are made by the thread that needs the memory or the bytes,
+// without the arena's mutex: meanwhile the state of the block (swap_state.h) keeps others away from
+// it, or lets them take it back.
+//
+// Turns: ops that run side by side hold more at once than one of them. While more than half of the
+// limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
+// after kTurnPatience nobody waits for it, so that an op which waits for another cannot stop it.
+//
+// All calls with the arena's mutex (LockRank::kArena) held; those that say so release it meanwhile.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "allocator/arena/space.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/base/mutex.h"
+#include "allocator/observe/stats.h"
+#include "allocator/swap/host_pool.h"
+#include "allocator/swap/swap_table.h"
+
+namespace thimble {
+
+class Swapper {
+ public:
+  static constexpr std::chrono::milliseconds kTurnPatience{1000};
+
+  // `space` and `mutex`, which guards it, must outlive the swapper.
+  static absl::StatusOr<std::unique_ptr<Swapper>> Create(Space* space, Mutex* mutex,
+                                                         Bytes host_limit);
+
+  // A block was allocated.
+  void Add(Address address);
+  // A block is about to be freed: waits for copies of it, without the mutex. Afterwards Remove(),
+  // when it is free.
+  void Settle(Address address);
+  void Remove(Address address);
+
+  // Addresses that were not added are ignored in what follows.
+
+  // They are there when this returns, and stay until Unpin(). All or nothing: kResourceExhausted if
+  // they do not fit. Releases the mutex where it has to copy or to wait for its turn.
+  absl::Status Pin(absl::Span<const Address> blocks, bool takes_turn);
+  // The end of a use on `stream`, also of others that were `touched`.
+  void Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched, StreamId stream,
+             bool takes_turn);
+  // Somebody may use them unseen: they come back, and stay. Releases the mutex to copy.
+  absl::Status Expose(absl::Span<const Address> blocks);
+
+  // Makes room: the block that was used longest ago leaves. False if there is none, or if the host
+  // or the driver refuses. Releases the mutex.
+  bool EvictOldest();
+
+  SwapStats stats() const;
+  void CheckInvariants() const;
+
+ private:
+  Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool)
+      : space_(space), mutex_(mutex), pool_(std::move(pool)) {}
+
+  void TakeTurn();
+  void LeaveTurn();
+  absl::Status FetchPinned(SwapId id);
+  absl::Status CopyWithoutMutex(const SwapBlock& block, CopyDirection direction);
+  void GiveBack(void* host, Bytes bytes);
+  void WaitForChange();
+
+  Space* const space_;
+  Mutex* const mutex_;
+  const std::unique_ptr<HostPool> pool_;
+  SwapTable table_;
+  std::condition_variable_any changed_;  // the state of a block, or whose turn it is
+  std::thread::id turn_;                 // whose it is; nobody's
+  int turn_depth_ = 0;                   // a thread's ops may be nested
+  SwapStats stats_;
+};
+
+}  // namespace thimble

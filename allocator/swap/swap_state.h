@@ -1,0 +1,38 @@
+// Where a block's bytes are. The address never changes; only what is behind it does.
+//
+//            evict               copied out
+//   Resident -----> Evicting ----------------> OnHost
+//      ^  ^            | touched or freed        | touched
+//      |  +------------+ (cancel: bytes intact)  v
+//      +------------------------------------- Fetching
+//                     copied in                  | no memory for it
+//                                                v
+//                                              OnHost
+//
+//   W1  Resident, Evicting: the device has the bytes.
+//   W2  The copy on the host is the only one in OnHost and Fetching.
+//   W3  A block that is pinned is not Evicting.
+#pragma once
+
+#include <cstdint>
+
+namespace thimble {
+
+enum class SwapState : std::uint8_t { kResident, kEvicting, kOnHost, kFetching };
+
+constexpr bool CanMove(SwapState from, SwapState to) {
+  switch (from) {
+    case SwapState::kResident:
+      return to == SwapState::kEvicting;
+    case SwapState::kEvicting:
+      return to == SwapState::kOnHost || to == SwapState::kResident;
+    case SwapState::kOnHost:
+      return to == SwapState::kFetching;
+    case SwapState::kFetching:
+      return to == SwapState::kResident || to == SwapState::kOnHost;
+  }
+  return false;
+}
+static_assert(!CanMove(SwapState::kOnHost, SwapState::kResident), "fetch, never assume");
+
+}  // namespace thimble

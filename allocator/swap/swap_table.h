@@ -1,0 +1,95 @@
+// Which blocks may leave the device, who uses them now, and which of them was used longest ago.
+//
+// A block is moved only if all its uses are announced. So it may leave once it was named after a
+// use (Touch), as long as nobody pins it and nobody was given it to use unseen (Expose).
+//
+// Invariants (CheckInvariants() proves them, and those of swap_state.h that are about one block):
+//   W4  The idle list holds exactly the blocks that are Resident, touched, not pinned, not exposed
+//       and not being copied, in the order of their last use.
+//   W5  A block has a place on the host if and only if it is not Resident.
+//   W6  on_host_bytes() is the sum over blocks that are OnHost or Fetching.
+//
+// Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/ids.h"
+#include "allocator/swap/swap_state.h"
+#include "allocator/vmm/alias_space.h"
+
+namespace thimble {
+
+using SwapId = std::uint32_t;
+inline constexpr SwapId kNoSwap = ~SwapId{0};
+
+struct SwapBlock {
+  Address address = 0;   // 0: no block has this id now
+  Extent movable;        // the addresses of the part that can leave
+  void* host = nullptr;  // its bytes there
+  StreamId stream{};     // of its last use
+  std::uint32_t pins = 0;
+  SwapId previous = kNoSwap;  // in the idle list
+  SwapId next = kNoSwap;
+  SwapState state = SwapState::kResident;
+  bool touched = false;
+  bool exposed = false;
+  bool copying = false;  // to the host; it must stay where it is until that has ended
+};
+
+class SwapTable {
+ public:
+  // A new block, which is being filled: it stays until it was touched.
+  void Add(Address address, Extent movable);
+  // kNoSwap for every other address.
+  SwapId Find(Address address) const {
+    const auto it = ids_.find(address);
+    return it == ids_.end() ? kNoSwap : it->second;
+  }
+  const SwapBlock& block(SwapId id) const { return blocks_[id]; }
+  // It is Resident, or its place on the host was given back.
+  void Remove(SwapId id);
+
+  void Pin(SwapId id);
+  void Unpin(SwapId id);
+  // It was used, on `stream` last: the youngest now.
+  void Touch(SwapId id, StreamId stream);
+  void Expose(SwapId id);
+
+  // The idle block whose last use is longest ago; kNoSwap if there is none.
+  SwapId Oldest() const { return first_; }
+
+  // Next states. Whoever calls them moves the bytes.
+  void BeginEvict(SwapId id, void* host);
+  void EndCopy(SwapId id);  // the bytes are on the host, wanted there or not
+  void EndEvict(SwapId id) { Move(id, SwapState::kOnHost); }
+  void CancelEvict(SwapId id) { Move(id, SwapState::kResident); }
+  void BeginFetch(SwapId id) { Move(id, SwapState::kFetching); }
+  void EndFetch(SwapId id) { Move(id, SwapState::kResident); }
+  void CancelFetch(SwapId id) { Move(id, SwapState::kOnHost); }
+
+  Bytes on_host_bytes() const { return on_host_bytes_; }
+  void CheckInvariants() const;  // O(blocks)
+
+ private:
+  static bool MayLeave(const SwapBlock& block) {
+    return block.state == SwapState::kResident && block.touched && !block.exposed &&
+           block.pins == 0 && !block.copying;
+  }
+  void Move(SwapId id, SwapState to);
+  void Link(SwapId id);
+  void Unlink(SwapId id);
+  bool IsLinked(SwapId id) const { return first_ == id || blocks_[id].previous != kNoSwap; }
+
+  absl::flat_hash_map<Address, SwapId> ids_;
+  std::vector<SwapBlock> blocks_;
+  std::vector<SwapId> unused_;
+  SwapId first_ = kNoSwap;  // idle, the oldest
+  SwapId last_ = kNoSwap;
+  Bytes on_host_bytes_ = 0;
+};
+
+}  // namespace thimble

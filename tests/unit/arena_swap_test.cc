@@ -1,0 +1,211 @@
+// An arena whose idle blocks leave the device: contents, addresses, and who is left alone.
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/arena_fixture.h"
+
+namespace thimble {
+namespace {
+
+constexpr Bytes kBlock = 8 * kChunk;
+
+class ArenaSwap : public ArenaTest {
+ protected:
+  void MakeSwapping(Bytes limit, Bytes host_limit = 0) {
+    ArenaOptions options;
+    options.swap = true;
+    options.host_limit = host_limit;
+    Make(limit, options);
+  }
+
+  // A block with contents of its own that an op has made: from now on it may leave.
+  Address Made(std::uint8_t contents, Bytes bytes = kBlock) {
+    const Address block = Allocate(bytes);
+    if (block == 0) return 0;
+    std::memset(reinterpret_cast<void*>(block), contents, bytes);
+    EXPECT_TRUE(arena_->Unpin({}, {block}, kFirst, false).ok());
+    return block;
+  }
+  absl::Status Pin(Address block) { return arena_->Pin({block}, /*takes_turn=*/false); }
+  void Unpin(Address block) { EXPECT_TRUE(arena_->Unpin({block}, {}, kFirst, false).ok()); }
+
+  // As an op would see it.
+  std::uint8_t ContentsOf(Address block, Bytes bytes = kBlock) {
+    EXPECT_TRUE(Pin(block).ok());
+    const std::uint8_t first = ByteAt(block);
+    for (Bytes at = 0; at < bytes; at += kGranule) EXPECT_EQ(ByteAt(block + at), first);
+    EXPECT_EQ(ByteAt(block + bytes - 1), first);
+    Unpin(block);
+    return first;
+  }
+};
+
+TEST_F(ArenaSwap, MoreIsHeldThanThereIs) {
+  MakeSwapping(4 * kBlock);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 16; ++i) blocks.push_back(Made(i));
+  EXPECT_EQ(stats().swap.on_host, 12 * kBlock);
+  EXPECT_EQ(stats().in_use, 4 * kBlock);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint8_t i = 0; i < 16; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
+  }
+  EXPECT_LE(stats().peak_reserved, 4 * kBlock);
+  EXPECT_LE(device_.used(), 4 * kBlock);
+  for (const Address block : blocks) Free(block);
+  EXPECT_EQ(stats().swap.on_host, 0u);
+}
+
+TEST_F(ArenaSwap, TheOneThatWasUsedLongestAgoLeaves) {
+  MakeSwapping(3 * kBlock);
+  const Address first = Made(1);
+  const Address second = Made(2);
+  Made(3);
+  EXPECT_EQ(ContentsOf(first), 1);  // used again
+  const Bytes out = stats().swap.out_bytes;
+  Made(4);
+  EXPECT_EQ(stats().swap.out_bytes - out, kBlock);
+  const Bytes in = stats().swap.in_bytes;
+  EXPECT_EQ(ContentsOf(first), 1);
+  EXPECT_EQ(stats().swap.in_bytes, in) << "it was there";
+  EXPECT_EQ(ContentsOf(second), 2);
+  EXPECT_EQ(stats().swap.in_bytes - in, kBlock);
+}
+
+TEST_F(ArenaSwap, WhatIsPinnedStays) {
+  MakeSwapping(2 * kBlock);
+  const Address first = Made(1);
+  const Address second = Made(2);
+  ASSERT_TRUE(arena_->Pin({first, second}, false).ok());
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(Pin(first).ok());  // by another op, too
+  Unpin(first);
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
+  Unpin(second);
+  Free(Allocate(kBlock));
+  Unpin(first);
+  EXPECT_EQ(ContentsOf(first), 1);
+  EXPECT_EQ(ContentsOf(second), 2);
+}
+
+TEST_F(ArenaSwap, WhatNobodyHasNamedStays) {
+  MakeSwapping(2 * kBlock);
+  const Address filled = Allocate(kBlock);  // an op is at work on it, unseen
+  Allocate(kBlock);
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(stats().swap.out_bytes, 0u);
+  Free(filled);
+}
+
+TEST_F(ArenaSwap, WhatIsExposedComesBackAndStays) {
+  MakeSwapping(2 * kBlock);
+  const Address first = Made(1);
+  Made(2);
+  Made(3);
+  ASSERT_EQ(stats().swap.on_host, kBlock);
+  ASSERT_TRUE(arena_->Expose({first}).ok());
+  EXPECT_EQ(ByteAt(first), 1);
+  for (std::uint8_t i = 4; i < 10; ++i) Made(i);
+  EXPECT_EQ(ByteAt(first), 1) << "an access to evicted memory would be a segmentation fault";
+}
+
+TEST_F(ArenaSwap, PinningIsAllOrNothing) {
+  MakeSwapping(2 * kBlock);
+  const std::vector<Address> blocks = {Made(1), Made(2), Made(3)};
+  EXPECT_EQ(arena_->Pin(blocks, false).code(), absl::StatusCode::kResourceExhausted);
+  arena_->CheckInvariants();
+  for (std::uint8_t i = 0; i < 3; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i + 1);
+}
+
+TEST_F(ArenaSwap, SmallAndForeignAddressesAreIgnored) {
+  MakeSwapping(4 * kBlock);
+  const Address small = Allocate(kChunk / 2);
+  EXPECT_TRUE(arena_->Pin({small, 0, 1, ~Address{0}}, false).ok());
+  EXPECT_TRUE(arena_->Unpin({small, 0, 1, ~Address{0}}, {small}, kFirst, false).ok());
+  EXPECT_TRUE(arena_->Expose({small, 3}).ok());
+  Free(small);
+}
+
+TEST_F(ArenaSwap, ABlockCanBeFreedWhereverItsBytesAre) {
+  MakeSwapping(2 * kBlock);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 6; ++i) blocks.push_back(Made(i));
+  arena_->CheckInvariants();
+  for (const std::size_t i : {0, 5, 2, 4, 1, 3}) {
+    Free(blocks[i]);
+    arena_->CheckInvariants();
+  }
+  EXPECT_EQ(stats().in_use, 0u);
+  EXPECT_THAT(MessageOf(arena_->Free(blocks[0], kFirst)), testing::HasSubstr("free already"));
+}
+
+TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
+  MakeSwapping(2 * kBlock, /*host_limit=*/kBlock);
+  const Address first = Made(1);
+  Made(2);
+  Made(3);
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(stats().swap.host_full, 1u);
+  Free(first);
+  Free(Allocate(kBlock));
+}
+
+TEST_F(ArenaSwap, ScatteredMemoryIsMovedTogether) {
+  MakeSwapping(8 * kBlock);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 8; ++i) blocks.push_back(Made(i));
+  for (int i = 0; i < 8; i += 2) Free(blocks[i]);
+  const Address large = Made(9, 4 * kBlock);
+  EXPECT_EQ(stats().swap.out_bytes, 0u) << "there was room";
+  EXPECT_EQ(ContentsOf(large, 4 * kBlock), 9);
+  for (std::uint8_t i = 1; i < 8; i += 2) EXPECT_EQ(ContentsOf(blocks[i]), i);
+}
+
+// P4 of space.h, for every driver call of an eviction and of a fetch.
+TEST_F(ArenaSwap, NoFaultLosesAByte) {
+  for (std::uint64_t call = 0; call < 80; ++call) {
+    MakeSwapping(2 * kBlock);
+    std::vector<Address> blocks;
+    for (std::uint8_t i = 0; i < 4; ++i) blocks.push_back(Made(i));
+    device_.driver()->FailCall(call);
+    const absl::Status pinned = Pin(blocks[0]);  // evicts one, fetches one
+    device_.driver()->Disarm();
+    if (pinned.ok()) Unpin(blocks[0]);
+    arena_->CheckInvariants();
+    for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i) << "call " << call;
+    EXPECT_LE(stats().reserved, 2 * kBlock);
+    arena_.reset();
+  }
+}
+
+TEST_F(ArenaSwap, OpsTakeTurnsWhileMemoryIsShort) {
+  MakeSwapping(4 * kBlock);
+  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
+  ASSERT_TRUE(arena_->Pin({}, /*takes_turn=*/true).ok());
+  ASSERT_TRUE(arena_->Pin({}, /*takes_turn=*/true).ok()) << "an op within an op";
+  std::atomic<bool> had_turn{false};
+  std::thread other([&] {
+    EXPECT_TRUE(arena_->Pin({}, /*takes_turn=*/true).ok());
+    had_turn = true;
+    EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(had_turn);
+  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, true).ok());
+  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, true).ok());
+  other.join();
+  EXPECT_TRUE(had_turn);
+}
+
+TEST_F(ArenaSwap, OffMeansNotThere) {
+  Make(2 * kBlock, ArenaOptions());
+  Made(1);
+  Made(2);
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(arena_->Pin({1}, true).ok());
+}
+
+}  // namespace
+}  // namespace thimble
