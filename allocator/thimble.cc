@@ -230,6 +230,9 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.plan_requests = summary.plan_requests;
   out.plan_hits = summary.plan_hits;
   out.plan_repeats = summary.plan_repeats;
+  out.swap_out_bytes = summary.swap_out_bytes;
+  out.swap_in_bytes = summary.swap_in_bytes;
+  out.peak_swapped = summary.peak_swapped;
   return out;
 }
 

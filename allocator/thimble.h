@@ -225,6 +225,9 @@ typedef struct thimble_log_info {
   uint64_t plan_requests;     /* as in thimble_stats, to the last 64 requests */
   uint64_t plan_hits;
   uint64_t plan_repeats;
+  uint64_t swap_out_bytes;    /* as in thimble_stats */
+  uint64_t swap_in_bytes;
+  uint64_t peak_swapped;      /* most bytes on the host at once */
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may

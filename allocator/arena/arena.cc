@@ -147,6 +147,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportStep(step);
     ReportChangedMemory();
     ReportPlan();
+    ReportSwap();
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -250,6 +251,14 @@ void Arena::ReportPlan() {
   if (stats.requests < reported_planned_ + kNowAndThen) return;
   reported_planned_ = stats.requests;
   Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
+}
+
+void Arena::ReportSwap() {
+  if (swapper_ == nullptr) return;
+  const SwapStats stats = swapper_->stats();
+  if (stats.out_bytes + stats.in_bytes == reported_swapped_) return;
+  reported_swapped_ = stats.out_bytes + stats.in_bytes;
+  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{}, stats.in_bytes);
 }
 
 absl::Status Arena::OutOfMemory(const Request& request) {
@@ -365,7 +374,9 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 absl::Status Arena::Pin(absl::Span<const Address> blocks, bool takes_turn) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  return swapper_->Pin(blocks, takes_turn);
+  const absl::Status status = swapper_->Pin(blocks, takes_turn);
+  if (log_.enabled()) ReportSwap();
+  return status;
 }
 
 absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,

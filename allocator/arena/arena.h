@@ -142,6 +142,7 @@ class Arena {
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
+  void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
 
   const ArenaOptions options_;
   const Address home_base_;
@@ -163,6 +164,7 @@ class Arena {
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
+  Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);                                  // for the worker
   PlanWorker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};  // the first to go

@@ -114,8 +114,8 @@ std::vector<Extent> Space::AbsentRuns(Extent chunks) const {
 }
 
 absl::Status Space::Fetch(Address address) {
-  Block& block = heap_.block(pointers_.Find(address));
-  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(block));
+  const BlockId id = pointers_.Find(address);
+  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(heap_.block(id)));
   for (auto run = runs.begin(); run != runs.end(); ++run) {
     const absl::Status status = BackByMoving(run->begin, run->bytes());
     if (status.ok()) continue;
@@ -128,7 +128,7 @@ absl::Status Space::Fetch(Address address) {
     return status;
   }
   for (const Extent& run : runs) absent_bytes_ -= run.bytes();
-  block.absent = false;
+  heap_.block(id).absent = false;
   peak_reserved_ = std::max(peak_reserved_, reserved());
   return absl::OkStatus();
 }

@@ -48,7 +48,7 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, bool takes_turn) {
     if (id == kNoSwap) continue;
     if (table_.block(id).state == SwapState::kEvicting) table_.CancelEvict(id);
     table_.Pin(id);
-    all_there = all_there && table_.block(id).state == SwapState::kResident;
+    all_there = all_there && table_.IsThere(id);
   }
   if (all_there) return absl::OkStatus();
   absl::Status status;
@@ -139,8 +139,10 @@ bool Swapper::EvictOldest() {
 
 // Brings the block back, or waits for whoever does. It is pinned: it cannot leave again.
 absl::Status Swapper::FetchPinned(SwapId id) {
-  while (table_.block(id).state == SwapState::kFetching) WaitForChange();
-  if (table_.block(id).state == SwapState::kResident) return absl::OkStatus();
+  while (table_.block(id).copying || table_.block(id).state == SwapState::kFetching) {
+    WaitForChange();
+  }
+  if (table_.IsThere(id)) return absl::OkStatus();
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
   absl::Status status = space_->Fetch(address);

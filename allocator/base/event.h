@@ -16,7 +16,8 @@ enum class EventKind : std::uint8_t {
   // So far, bytes: requests while a plan was in use; address: of these, at their planned place;
   // key: of these, at the same address as the time before.
   kPlan = 5,
-  kLast = kPlan,
+  kSwap = 6,  // so far, bytes: left the device; key: came back; address: are on the host now
+  kLast = kSwap,
 };
 
 struct Event {

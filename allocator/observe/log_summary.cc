@@ -50,6 +50,11 @@ LogSummary Summarize(const std::vector<Event>& events) {
         summary.plan_hits = event.address;
         summary.plan_repeats = event.key;
         break;
+      case EventKind::kSwap:
+        summary.swap_out_bytes = event.bytes;
+        summary.swap_in_bytes = event.key;
+        summary.peak_swapped = std::max(summary.peak_swapped, event.address);
+        break;
     }
   }
   return summary;

@@ -21,6 +21,9 @@ struct LogSummary {
   std::uint64_t plan_requests = 0;  // the last that was told of them
   std::uint64_t plan_hits = 0;
   std::uint64_t plan_repeats = 0;
+  Bytes swap_out_bytes = 0;
+  Bytes swap_in_bytes = 0;
+  Bytes peak_swapped = 0;  // most bytes on the host at once
   bool complete = false;
 };
 

@@ -50,6 +50,10 @@ class SwapTable {
     return it == ids_.end() ? kNoSwap : it->second;
   }
   const SwapBlock& block(SwapId id) const { return blocks_[id]; }
+  // Whether it can be read and written now.
+  bool IsThere(SwapId id) const {
+    return blocks_[id].state == SwapState::kResident && !blocks_[id].copying;
+  }
   // It is Resident, or its place on the host was given back.
   void Remove(SwapId id);
 

@@ -128,5 +128,26 @@ TEST_F(LogTrace, ALogTellsWhatPlansDid) {
   EXPECT_GE(summary->plan_repeats + 2, summary->plan_hits);
 }
 
+TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
+  constexpr Bytes kBlock = 8 * kChunk;
+  ArenaOptions options;
+  options.swap = true;
+  Make(2 * kBlock, options);
+  const std::string path = ::testing::TempDir() + "/log_swap_test.log";
+  ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
+  std::vector<Address> blocks;
+  for (int i = 0; i < 4; ++i) {
+    blocks.push_back(Allocate(kBlock, kFirst));
+    ASSERT_TRUE(arena_->Unpin({}, {blocks.back()}, kFirst, false).ok());
+  }
+  ASSERT_TRUE(arena_->Pin({blocks[0]}, false).ok());
+  ASSERT_TRUE(arena_->log().Stop().ok());
+  const auto summary = ConvertLog(path, "");
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(summary->swap_out_bytes, 3 * kBlock);
+  EXPECT_EQ(summary->swap_in_bytes, kBlock);
+  EXPECT_EQ(summary->peak_swapped, 2 * kBlock);
+}
+
 }  // namespace
 }  // namespace thimble

@@ -26,7 +26,7 @@ class Stats(ctypes.Structure):
 
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
             "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
-            "plan_repeats")
+            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "peak_swapped")
 
 
 class LogInfo(ctypes.Structure):

@@ -58,5 +58,7 @@ def _print(line):
           f"reserved, {line['stitches']} blocks stitched")
     print(f"  {line['allocations']} allocations, {line['steps']} steps")
     plan = summary.describe_plan(line["plan_requests"], line["plan_hits"], line["plan_repeats"])
-    if plan:
-        print("  " + plan)
+    swap = summary.describe_swap(line["swap_out_bytes"], line["swap_in_bytes"],
+                                 line["peak_swapped"])
+    for note in filter(None, (plan, swap)):
+        print("  " + note)
