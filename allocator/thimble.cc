@@ -333,12 +333,11 @@ thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream) {
 
 thimble_status thimble_pin(thimble_arena* arena, const void* const* blocks, size_t count,
                            uint64_t op, uint64_t step, unsigned flags) {
-  static_cast<void>(op);
-  static_cast<void>(step);
   if (arena == nullptr) return NullArgument("arena");
   if (blocks == nullptr && count > 0) return NullArgument("blocks");
   return Guard([&] {
-    return arena->arena->Pin(thimble::Addresses(blocks, count), thimble::TakesTurn(flags));
+    return arena->arena->Pin(thimble::Addresses(blocks, count),
+                             {op, step, thimble::TakesTurn(flags)});
   });
 }
 

@@ -137,7 +137,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
     if (!address.ok()) return address;
   }
-  if (swapper_ != nullptr) swapper_->Add(*address);
+  if (swapper_ != nullptr) swapper_->Add(*address, request.key, step);
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
@@ -276,7 +276,7 @@ absl::StatusOr<Address> Arena::ClimbLadder(Request& request) {
   space_->DropIdle();
   if (absl::Status status = WaitForStreams(); !status.ok()) return status;
   address = space_->Allocate(request);
-  while (!address.ok() && swapper_ != nullptr && swapper_->EvictOldest()) {
+  while (!address.ok() && swapper_ != nullptr && swapper_->EvictOne()) {
     address = space_->Allocate(request);
   }
   if (address.ok() || options_.retry.count() == 0) return address;
@@ -371,10 +371,10 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 
 // --- Swapping ----------------------------------------------------------------------------------
 
-absl::Status Arena::Pin(absl::Span<const Address> blocks, bool takes_turn) {
+absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  const absl::Status status = swapper_->Pin(blocks, takes_turn);
+  const absl::Status status = swapper_->Pin(blocks, op);
   if (log_.enabled()) ReportSwap();
   return status;
 }

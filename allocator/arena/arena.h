@@ -7,7 +7,7 @@
 //   2. clean what streams passed     memory freed on other streams
 //   3. drop idle aliases             the driver may be short of mappings
 //   4. wait for other streams        at most once
-//   5. evict idle blocks             the ones used longest ago first, until it fits (swapper.h)
+//   5. evict idle blocks             those first that are used again last (swapper.h)
 //   6. wait for frees                up to ArenaOptions::retry; each round has less time left
 //   7. an error that explains
 //
@@ -66,7 +66,7 @@ class Arena {
   absl::Status Free(Address address, StreamId stream);
 
   // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap.
-  absl::Status Pin(absl::Span<const Address> blocks, bool takes_turn);
+  absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
   absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                      StreamId stream, bool takes_turn);
   absl::Status Expose(absl::Span<const Address> blocks);

@@ -16,9 +16,9 @@ absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mu
   return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool)));
 }
 
-void Swapper::Add(Address address) {
+void Swapper::Add(Address address, std::uint64_t op, std::uint64_t step) {
   const Extent movable = space_->MovableOf(address);
-  if (movable.bytes() > 0) table_.Add(address, movable);
+  if (movable.bytes() > 0) table_.Add(address, movable, op, step);
 }
 
 void Swapper::Settle(Address address) {
@@ -40,14 +40,15 @@ void Swapper::Remove(Address address) {
 
 // --- Uses ----------------------------------------------------------------------------------------
 
-absl::Status Swapper::Pin(absl::Span<const Address> blocks, bool takes_turn) {
-  if (takes_turn) TakeTurn();
+absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
+  if (op.takes_turn) TakeTurn();
+  const NextUse::Use first = table_.BeginOp(op.key, op.step, blocks.size());
   bool all_there = true;
-  for (const Address address : blocks) {
-    const SwapId id = table_.Find(address);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const SwapId id = table_.Find(blocks[i]);
     if (id == kNoSwap) continue;
     if (table_.block(id).state == SwapState::kEvicting) table_.CancelEvict(id);
-    table_.Pin(id);
+    table_.Pin(id, first == NextUse::kUnknown ? first : first + static_cast<NextUse::Use>(i));
     all_there = all_there && table_.IsThere(id);
   }
   if (all_there) return absl::OkStatus();
@@ -60,7 +61,7 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, bool takes_turn) {
   for (const Address address : blocks) {
     if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Unpin(id);
   }
-  if (takes_turn) LeaveTurn();
+  if (op.takes_turn) LeaveTurn();
   return status;
 }
 
@@ -79,7 +80,7 @@ void Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> 
 }
 
 absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
-  THIMBLE_RETURN_IF_ERROR(Pin(blocks, /*takes_turn=*/false));
+  THIMBLE_RETURN_IF_ERROR(Pin(blocks, OpName()));
   for (const Address address : blocks) {
     const SwapId id = table_.Find(address);
     if (id == kNoSwap) continue;
@@ -112,8 +113,8 @@ void Swapper::LeaveTurn() {
 
 // --- Copies --------------------------------------------------------------------------------------
 
-bool Swapper::EvictOldest() {
-  const SwapId id = table_.Oldest();
+bool Swapper::EvictOne() {
+  const SwapId id = table_.LastUsed();
   if (id == kNoSwap) return false;
   const Bytes bytes = table_.block(id).movable.bytes();
   void* const host = pool_->Take(bytes);
@@ -146,7 +147,7 @@ absl::Status Swapper::FetchPinned(SwapId id) {
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
   absl::Status status = space_->Fetch(address);
-  while (absl::IsResourceExhausted(status) && EvictOldest()) status = space_->Fetch(address);
+  while (absl::IsResourceExhausted(status) && EvictOne()) status = space_->Fetch(address);
   if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
   const SwapBlock& block = table_.block(id);
   if (status.ok()) {

@@ -32,6 +32,13 @@
 
 namespace thimble {
 
+// Who uses blocks.
+struct OpName {
+  std::uint64_t key = 0;   // 0: not known
+  std::uint64_t step = 0;  // 0: not known
+  bool takes_turn = false;
+};
+
 class Swapper {
  public:
   static constexpr std::chrono::milliseconds kTurnPatience{1000};
@@ -41,7 +48,7 @@ class Swapper {
                                                          Bytes host_limit);
 
   // A block was allocated.
-  void Add(Address address);
+  void Add(Address address, std::uint64_t op, std::uint64_t step);
   // A block is about to be freed: waits for copies of it, without the mutex. Afterwards Remove(),
   // when it is free.
   void Settle(Address address);
@@ -51,16 +58,16 @@ class Swapper {
 
   // They are there when this returns, and stay until Unpin(). All or nothing: kResourceExhausted if
   // they do not fit. Releases the mutex where it has to copy or to wait for its turn.
-  absl::Status Pin(absl::Span<const Address> blocks, bool takes_turn);
+  absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
   // The end of a use on `stream`, also of others that were `touched`.
   void Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched, StreamId stream,
              bool takes_turn);
   // Somebody may use them unseen: they come back, and stay. Releases the mutex to copy.
   absl::Status Expose(absl::Span<const Address> blocks);
 
-  // Makes room: the block that was used longest ago leaves. False if there is none, or if the host
-  // or the driver refuses. Releases the mutex.
-  bool EvictOldest();
+  // Makes room: the idle block that will be used again last leaves. False if there is none, or if
+  // the host or the driver refuses. Releases the mutex.
+  bool EvictOne();
 
   SwapStats stats() const;
   void CheckInvariants() const;

@@ -11,7 +11,7 @@ bool IsOnHost(SwapState state) {
 
 }  // namespace
 
-void SwapTable::Add(Address address, Extent movable) {
+void SwapTable::Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step) {
   SwapId id = static_cast<SwapId>(blocks_.size());
   if (unused_.empty()) {
     blocks_.emplace_back();
@@ -21,10 +21,14 @@ void SwapTable::Add(Address address, Extent movable) {
   }
   blocks_[id].address = address;
   blocks_[id].movable = movable;
+  // Its first use. An op's blocks are told apart by their sizes as well.
+  blocks_[id].use = next_use_.BeginOp(op == 0 ? 0 : op ^ movable.bytes(), step, /*count=*/1);
+  blocks_[id].used_at = next_use_.now();
   ids_[address] = id;
 }
 
 void SwapTable::Remove(SwapId id) {
+  next_use_.Learn(blocks_[id].use, blocks_[id].used_at);
   if (IsLinked(id)) Unlink(id);
   if (IsOnHost(blocks_[id].state)) on_host_bytes_ -= blocks_[id].movable.bytes();
   ids_.erase(blocks_[id].address);
@@ -32,9 +36,26 @@ void SwapTable::Remove(SwapId id) {
   unused_.push_back(id);
 }
 
-void SwapTable::Pin(SwapId id) {
+void SwapTable::Pin(SwapId id, NextUse::Use use) {
+  SwapBlock& block = blocks_[id];
   if (IsLinked(id)) Unlink(id);
-  ++blocks_[id].pins;
+  ++block.pins;
+  if (block.used_at == next_use_.now()) return;  // by this op already, as another of its blocks
+  next_use_.Learn(block.use, block.used_at);
+  block.use = use;
+  block.used_at = next_use_.now();
+}
+
+SwapId SwapTable::LastUsed() const {
+  SwapId found = kNoSwap;
+  OpTime last = 0;
+  for (SwapId id = first_; id != kNoSwap; id = blocks_[id].next) {
+    if (const OpTime next = NextUseOf(id); next > last) {
+      last = next;
+      found = id;
+    }
+  }
+  return found;
 }
 
 void SwapTable::Unpin(SwapId id) {

@@ -1,4 +1,4 @@
-// Which blocks may leave the device, who uses them now, and which of them was used longest ago.
+// Which blocks may leave the device, who uses them now, and when they will be used again.
 //
 // A block is moved only if all its uses are announced. So it may leave once it was named after a
 // use (Touch), as long as nobody pins it and nobody was given it to use unseen (Expose).
@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
+#include "allocator/swap/next_use.h"
 #include "allocator/swap/swap_state.h"
 #include "allocator/vmm/alias_space.h"
 
@@ -30,7 +31,9 @@ struct SwapBlock {
   Address address = 0;   // 0: no block has this id now
   Extent movable;        // the addresses of the part that can leave
   void* host = nullptr;  // its bytes there
-  StreamId stream{};     // of its last use
+  OpTime used_at = 0;
+  NextUse::Use use = NextUse::kUnknown;  // its last one
+  StreamId stream{};                     // of its last use
   std::uint32_t pins = 0;
   SwapId previous = kNoSwap;  // in the idle list
   SwapId next = kNoSwap;
@@ -42,8 +45,8 @@ struct SwapBlock {
 
 class SwapTable {
  public:
-  // A new block, which is being filled: it stays until it was touched.
-  void Add(Address address, Extent movable);
+  // A new block of `op`, which fills it: it stays until it was touched.
+  void Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step);
   // kNoSwap for every other address.
   SwapId Find(Address address) const {
     const auto it = ids_.find(address);
@@ -57,14 +60,21 @@ class SwapTable {
   // It is Resident, or its place on the host was given back.
   void Remove(SwapId id);
 
-  void Pin(SwapId id);
+  // An op begins that pins `count` blocks; the uses of Pin(), in the order of the blocks.
+  NextUse::Use BeginOp(std::uint64_t op, std::uint64_t step, std::size_t count) {
+    return next_use_.BeginOp(op, step, static_cast<std::uint32_t>(count));
+  }
+  void Pin(SwapId id, NextUse::Use use);
   void Unpin(SwapId id);
   // It was used, on `stream` last: the youngest now.
   void Touch(SwapId id, StreamId stream);
   void Expose(SwapId id);
 
-  // The idle block whose last use is longest ago; kNoSwap if there is none.
-  SwapId Oldest() const { return first_; }
+  OpTime NextUseOf(SwapId id) const {
+    return next_use_.Guess(blocks_[id].use, blocks_[id].used_at);
+  }
+  // The idle block that will be used again last; kNoSwap if there is none. O(idle blocks).
+  SwapId LastUsed() const;
 
   // Next states. Whoever calls them moves the bytes.
   void BeginEvict(SwapId id, void* host);
@@ -88,6 +98,7 @@ class SwapTable {
   void Unlink(SwapId id);
   bool IsLinked(SwapId id) const { return first_ == id || blocks_[id].previous != kNoSwap; }
 
+  NextUse next_use_;
   absl::flat_hash_map<Address, SwapId> ids_;
   std::vector<SwapBlock> blocks_;
   std::vector<SwapId> unused_;

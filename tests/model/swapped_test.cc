@@ -13,6 +13,8 @@
 namespace thimble {
 namespace {
 
+constexpr OpName kTurn = {/*key=*/0, /*step=*/0, /*takes_turn=*/true};
+
 constexpr Bytes kPage = 4 * kKiB;
 constexpr Bytes kChunk = 2 * kPage;
 constexpr Bytes kLimit = 128 * kChunk;
@@ -106,7 +108,7 @@ class Ops {
   void Use(const std::vector<const Held*>& used, Body body) {
     std::vector<Address> blocks;
     for (const Held* const held : used) blocks.push_back(held->address);
-    if (!arena_->Pin(blocks, /*takes_turn=*/true).ok()) return;
+    if (!arena_->Pin(blocks, kTurn).ok()) return;
     body();
     EXPECT_TRUE(arena_->Unpin(blocks, {}, kStream, /*takes_turn=*/true).ok());
   }

@@ -73,7 +73,7 @@ class SwapRace : public testing::Test {
         own[i] = Make(++contents[i]);
         continue;
       }
-      if (!arena_->Pin(blocks, step % 2 == 0).ok()) {
+      if (!arena_->Pin(blocks, {1 + i, 1, step % 2 == 0}).ok()) {
         ++refused_;
         continue;
       }

@@ -140,7 +140,7 @@ TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
     blocks.push_back(Allocate(kBlock, kFirst));
     ASSERT_TRUE(arena_->Unpin({}, {blocks.back()}, kFirst, false).ok());
   }
-  ASSERT_TRUE(arena_->Pin({blocks[0]}, false).ok());
+  ASSERT_TRUE(arena_->Pin({blocks[0]}, OpName()).ok());
   ASSERT_TRUE(arena_->log().Stop().ok());
   const auto summary = ConvertLog(path, "");
   ASSERT_TRUE(summary.ok()) << summary.status();
