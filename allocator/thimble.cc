@@ -182,6 +182,7 @@ thimble_stats ToC(const ArenaStats& stats) {
   out.swapped = stats.swap.on_host;
   out.swap_out_bytes = stats.swap.out_bytes;
   out.swap_in_bytes = stats.swap.in_bytes;
+  out.swap_late_bytes = stats.swap.late_bytes;
   out.swap_host_full = stats.swap.host_full;
   return out;
 }

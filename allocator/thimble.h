@@ -90,8 +90,8 @@ typedef struct thimble_block_info {
   uint64_t seams; /* places where it jumps in physical memory: 0 unless stitched */
 } thimble_block_info;
 
-/* Swapping (option swap:auto): when memory is short, the bytes of blocks that nobody uses move to the
- * host, and back before they are used; addresses stay. That is safe only for blocks whose every
+/* Swapping (option swap:auto): when memory is short, the bytes of blocks that nobody uses move to
+ * the host, and back before they are used; addresses stay. That is safe only for blocks whose every
  * use is announced: a block moves when it was named to thimble_unpin() once, is not pinned now, and
  * was never exposed. Without the option, the next three functions do nothing. */
 
@@ -100,8 +100,8 @@ typedef struct thimble_block_info {
 #define THIMBLE_OP_TAKES_TURN 1u
 
 /* An op is about to use `blocks`: they are brought back and stay until thimble_unpin(). Addresses
- * that are no large blocks of the arena are ignored. All or nothing: OUT_OF_MEMORY if they do not fit
- * together. `op` names the op (thimble_key_of), `step` is as in thimble_allocate_in_step(). */
+ * that are no large blocks of the arena are ignored. All or nothing: OUT_OF_MEMORY if they do not
+ * fit together. `op` names the op (thimble_key_of), `step` is as in thimble_allocate_in_step(). */
 thimble_status thimble_pin(thimble_arena* arena, const void* const* blocks, size_t count,
                            uint64_t op, uint64_t step, unsigned flags);
 
@@ -155,10 +155,11 @@ typedef struct thimble_stats {
   uint64_t plans_stale;      /* what plan_file brought and nobody needed: learnt anew */
   /* Swapping: allocator/docs/005-swapping.md. What is swapped counts nowhere above but in
    * live_blocks. */
-  uint64_t swapped;        /* of blocks held by callers, now on the host */
-  uint64_t swap_out_bytes; /* that left the device so far */
-  uint64_t swap_in_bytes;  /* and came back */
-  uint64_t swap_host_full; /* number of times the host had no room for more */
+  uint64_t swapped;         /* of blocks held by callers, now on the host */
+  uint64_t swap_out_bytes;  /* that left the device so far */
+  uint64_t swap_in_bytes;   /* and came back */
+  uint64_t swap_late_bytes; /* of these, when an op waited for them already */
+  uint64_t swap_host_full;  /* number of times the host had no room for more */
 } thimble_stats;
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
@@ -225,9 +226,9 @@ typedef struct thimble_log_info {
   uint64_t plan_requests;     /* as in thimble_stats, to the last 64 requests */
   uint64_t plan_hits;
   uint64_t plan_repeats;
-  uint64_t swap_out_bytes;    /* as in thimble_stats */
+  uint64_t swap_out_bytes; /* as in thimble_stats */
   uint64_t swap_in_bytes;
-  uint64_t peak_swapped;      /* most bytes on the host at once */
+  uint64_t peak_swapped; /* most bytes on the host at once */
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may

@@ -384,7 +384,14 @@ absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Add
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
   swapper_->Unpin(blocks, touched, stream, takes_turn);
+  if (swapper_->WantsWork() && swap_worker_.is_idle()) swap_worker_.Wake();
   return absl::OkStatus();
+}
+
+void Arena::SwapAhead(const std::atomic<bool>& cancel) {
+  MutexLock lock(&mutex_);
+  while (!cancel.load() && swapper_->WorkAhead()) {
+  }
 }
 
 absl::Status Arena::Expose(absl::Span<const Address> blocks) {

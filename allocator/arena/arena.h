@@ -28,10 +28,10 @@
 #include "absl/types/span.h"
 #include "allocator/arena/magazine.h"
 #include "allocator/arena/options.h"
-#include "allocator/arena/plan_worker.h"
 #include "allocator/arena/small_marks.h"
 #include "allocator/arena/space.h"
 #include "allocator/arena/swapper.h"
+#include "allocator/arena/worker.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
@@ -120,8 +120,9 @@ class Arena {
   void LoadPlanFile();
   void SavePlanFile(Learned learned, Bytes chunk_bytes);
   void DraftPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On the worker's thread.
+  // On the workers' threads.
   void Plan(const std::atomic<bool>& cancel);
+  void SwapAhead(const std::atomic<bool>& cancel);
   void ActivatePlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // What is known without the mutex about the small block at `address`; nothing for any other.
@@ -166,8 +167,10 @@ class Arena {
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
-  Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);                                  // for the worker
-  PlanWorker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};  // the first to go
+  Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
+  // The first to go.
+  Worker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};
+  Worker swap_worker_{[this](const std::atomic<bool>& cancel) { SwapAhead(cancel); }};
 };
 
 }  // namespace thimble

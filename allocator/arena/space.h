@@ -115,6 +115,8 @@ class Space {
   // kResourceExhausted if that is not to be had.
   absl::Status Fetch(Address address);
   Bytes absent_bytes() const { return absent_bytes_; }  // of blocks in use
+  // About as much as Fetch() can give without anything being evicted or freed.
+  Bytes room() const { return limit() - home_->backed_bytes() + heap_.free_bytes(Pool::kLarge); }
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 

@@ -55,7 +55,7 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
   absl::Status status;
   for (const Address address : blocks) {
     const SwapId id = table_.Find(address);
-    if (id != kNoSwap && status.ok()) status = FetchPinned(id);
+    if (id != kNoSwap && status.ok()) status = Fetch(id, Room::kMake);
   }
   if (status.ok()) return status;
   for (const Address address : blocks) {
@@ -115,7 +115,10 @@ void Swapper::LeaveTurn() {
 
 bool Swapper::EvictOne() {
   const SwapId id = table_.LastUsed();
-  if (id == kNoSwap) return false;
+  return id != kNoSwap && Evict(id);
+}
+
+bool Swapper::Evict(SwapId id) {
   const Bytes bytes = table_.block(id).movable.bytes();
   void* const host = pool_->Take(bytes);
   if (host == nullptr) {
@@ -130,6 +133,7 @@ bool Swapper::EvictOne() {
   if (is_wanted && status.ok()) {
     table_.EndEvict(id);
     stats_.out_bytes += bytes;
+    look_again_at_ = 0;
   } else {
     if (is_wanted) table_.CancelEvict(id);
     GiveBack(host, bytes);
@@ -138,8 +142,8 @@ bool Swapper::EvictOne() {
   return status.ok();
 }
 
-// Brings the block back, or waits for whoever does. It is pinned: it cannot leave again.
-absl::Status Swapper::FetchPinned(SwapId id) {
+// Brings the block back, or waits for whoever does.
+absl::Status Swapper::Fetch(SwapId id, Room room) {
   while (table_.block(id).copying || table_.block(id).state == SwapState::kFetching) {
     WaitForChange();
   }
@@ -147,7 +151,9 @@ absl::Status Swapper::FetchPinned(SwapId id) {
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
   absl::Status status = space_->Fetch(address);
-  while (absl::IsResourceExhausted(status) && EvictOne()) status = space_->Fetch(address);
+  while (absl::IsResourceExhausted(status) && room == Room::kMake && EvictOne()) {
+    status = space_->Fetch(address);
+  }
   if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
   const SwapBlock& block = table_.block(id);
   if (status.ok()) {
@@ -155,11 +161,31 @@ absl::Status Swapper::FetchPinned(SwapId id) {
     table_.EndFetch(id);
     GiveBack(host, block.movable.bytes());
     stats_.in_bytes += block.movable.bytes();
+    if (room == Room::kMake) stats_.late_bytes += block.movable.bytes();
   } else {
     table_.CancelFetch(id);
   }
   changed_.notify_all();
   return status;
+}
+
+bool Swapper::WorkAhead() {
+  const SwapId wanted = table_.FirstUsed();
+  if (wanted == kNoSwap) return false;
+  const OpTime when = table_.NextUseOf(wanted);
+  if (when > table_.now() + kSoon) {
+    look_again_at_ = when - kSoon;
+    return false;
+  }
+  bool done = false;
+  if (space_->room() >= table_.block(wanted).movable.bytes()) {
+    done = Fetch(wanted, Room::kAsThereIs).ok();
+  } else if (const SwapId other = table_.LastUsed();
+             other != kNoSwap && table_.NextUseOf(other) > when + kSoon) {
+    done = Evict(other);
+  }
+  if (!done) look_again_at_ = table_.now() + 1;
+  return done;
 }
 
 // Ordered behind the last use of the block on its stream, and over when this returns.

@@ -1,9 +1,10 @@
 // Moves the bytes of idle blocks to the host when memory is short, and back before they are used.
 //
 // It joins SwapTable (which blocks may go, which is next), HostPool (where to) and Space (the
-// memory behind addresses). Copies are made by the thread that needs the memory or the bytes,
-// without the arena's mutex: meanwhile the state of the block (swap_state.h) keeps others away from
-// it, or lets them take it back.
+// memory behind addresses). Copies are made without the arena's mutex: meanwhile the state of the
+// block (swap_state.h) keeps others away from it, or lets them take it back. A thread of its own
+// makes them ahead of need (WorkAhead); what that did not foresee, the thread does that needs the
+// memory or the bytes.
 //
 // Turns: ops that run side by side hold more at once than one of them. While more than half of the
 // limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
@@ -42,6 +43,7 @@ struct OpName {
 class Swapper {
  public:
   static constexpr std::chrono::milliseconds kTurnPatience{1000};
+  static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
 
   // `space` and `mutex`, which guards it, must outlive the swapper.
   static absl::StatusOr<std::unique_ptr<Swapper>> Create(Space* space, Mutex* mutex,
@@ -69,6 +71,13 @@ class Swapper {
   // the host or the driver refuses. Releases the mutex.
   bool EvictOne();
 
+  // Copies ahead of need, on a thread of its own: brings back what is used again soon if there is
+  // room, or evicts what is used again later. One block; false if there is nothing to do for now.
+  // Releases the mutex.
+  bool WorkAhead();
+  // Whether WorkAhead() may have something to do.
+  bool WantsWork() const { return table_.on_host_bytes() > 0 && table_.now() >= look_again_at_; }
+
   SwapStats stats() const;
   void CheckInvariants() const;
 
@@ -78,7 +87,9 @@ class Swapper {
 
   void TakeTurn();
   void LeaveTurn();
-  absl::Status FetchPinned(SwapId id);
+  bool Evict(SwapId id);
+  enum class Room { kMake, kAsThereIs };
+  absl::Status Fetch(SwapId id, Room room);
   absl::Status CopyWithoutMutex(const SwapBlock& block, CopyDirection direction);
   void GiveBack(void* host, Bytes bytes);
   void WaitForChange();
@@ -90,6 +101,7 @@ class Swapper {
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
   std::thread::id turn_;                 // whose it is; nobody's
   int turn_depth_ = 0;                   // a thread's ops may be nested
+  OpTime look_again_at_ = 0;             // when something on the host will be wanted soon
   SwapStats stats_;
 };
 

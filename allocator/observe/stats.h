@@ -13,6 +13,7 @@ struct SwapStats {
   Bytes on_host = 0;            // bytes of blocks in use that are not on the device
   Bytes out_bytes = 0;          // that left it so far
   Bytes in_bytes = 0;           // and came back
+  Bytes late_bytes = 0;         // of these, when an op waited for them already
   std::uint64_t host_full = 0;  // how often the host had no room for more
 };
 

@@ -28,17 +28,19 @@ void SwapTable::Add(Address address, Extent movable, std::uint64_t op, std::uint
 }
 
 void SwapTable::Remove(SwapId id) {
-  next_use_.Learn(blocks_[id].use, blocks_[id].used_at);
-  if (IsLinked(id)) Unlink(id);
-  if (IsOnHost(blocks_[id].state)) on_host_bytes_ -= blocks_[id].movable.bytes();
-  ids_.erase(blocks_[id].address);
+  const SwapBlock& block = blocks_[id];
+  next_use_.Learn(block.use, block.used_at);
+  UnlinkIfIdle(id);
+  if (block.state == SwapState::kOnHost) Unlink(id, &on_host_);
+  if (IsOnHost(block.state)) on_host_bytes_ -= block.movable.bytes();
+  ids_.erase(block.address);
   blocks_[id] = SwapBlock();
   unused_.push_back(id);
 }
 
 void SwapTable::Pin(SwapId id, NextUse::Use use) {
+  UnlinkIfIdle(id);
   SwapBlock& block = blocks_[id];
-  if (IsLinked(id)) Unlink(id);
   ++block.pins;
   if (block.used_at == next_use_.now()) return;  // by this op already, as another of its blocks
   next_use_.Learn(block.use, block.used_at);
@@ -46,10 +48,31 @@ void SwapTable::Pin(SwapId id, NextUse::Use use) {
   block.used_at = next_use_.now();
 }
 
+void SwapTable::Unpin(SwapId id) {
+  THIMBLE_CHECK(blocks_[id].pins > 0, "a block is unpinned that nobody has pinned");
+  --blocks_[id].pins;
+  LinkIfIdle(id);
+}
+
+void SwapTable::Touch(SwapId id, StreamId stream) {
+  UnlinkIfIdle(id);
+  blocks_[id].touched = true;
+  blocks_[id].stream = stream;
+  LinkIfIdle(id);
+}
+
+void SwapTable::Expose(SwapId id) {
+  UnlinkIfIdle(id);
+  blocks_[id].exposed = true;
+}
+
+// --- Who is next
+// -----------------------------------------------------------------------------------
+
 SwapId SwapTable::LastUsed() const {
   SwapId found = kNoSwap;
   OpTime last = 0;
-  for (SwapId id = first_; id != kNoSwap; id = blocks_[id].next) {
+  for (SwapId id = idle_.first; id != kNoSwap; id = blocks_[id].next) {
     if (const OpTime next = NextUseOf(id); next > last) {
       last = next;
       found = id;
@@ -58,26 +81,23 @@ SwapId SwapTable::LastUsed() const {
   return found;
 }
 
-void SwapTable::Unpin(SwapId id) {
-  THIMBLE_CHECK(blocks_[id].pins > 0, "a block is unpinned that nobody has pinned");
-  --blocks_[id].pins;
-  if (MayLeave(blocks_[id])) Link(id);
+SwapId SwapTable::FirstUsed() const {
+  SwapId found = kNoSwap;
+  OpTime first = ~OpTime{0};
+  for (SwapId id = on_host_.first; id != kNoSwap; id = blocks_[id].next) {
+    if (const OpTime next = NextUseOf(id); next < first) {
+      first = next;
+      found = id;
+    }
+  }
+  return found;
 }
 
-void SwapTable::Touch(SwapId id, StreamId stream) {
-  if (IsLinked(id)) Unlink(id);
-  blocks_[id].touched = true;
-  blocks_[id].stream = stream;
-  if (MayLeave(blocks_[id])) Link(id);
-}
-
-void SwapTable::Expose(SwapId id) {
-  if (IsLinked(id)) Unlink(id);
-  blocks_[id].exposed = true;
-}
+// --- States
+// ----------------------------------------------------------------------------------------
 
 void SwapTable::BeginEvict(SwapId id, void* host) {
-  Unlink(id);
+  Unlink(id, &idle_);
   Move(id, SwapState::kEvicting);
   blocks_[id].host = host;
   blocks_[id].copying = true;
@@ -85,50 +105,54 @@ void SwapTable::BeginEvict(SwapId id, void* host) {
 
 void SwapTable::EndCopy(SwapId id) {
   blocks_[id].copying = false;
-  if (MayLeave(blocks_[id])) Link(id);
+  LinkIfIdle(id);
 }
 
 void SwapTable::Move(SwapId id, SwapState to) {
   SwapBlock& block = blocks_[id];
   THIMBLE_CHECK(CanMove(block.state, to), "a block skips a state on its way");
+  if (block.state == SwapState::kOnHost) Unlink(id, &on_host_);
   if (IsOnHost(to) && !IsOnHost(block.state)) on_host_bytes_ += block.movable.bytes();
   if (!IsOnHost(to) && IsOnHost(block.state)) on_host_bytes_ -= block.movable.bytes();
   block.state = to;
+  if (to == SwapState::kOnHost) Link(id, &on_host_);
   if (to != SwapState::kResident) return;
   block.host = nullptr;
-  if (MayLeave(block)) Link(id);
+  LinkIfIdle(id);
 }
 
-void SwapTable::Link(SwapId id) {
-  blocks_[id].previous = last_;
-  (last_ == kNoSwap ? first_ : blocks_[last_].next) = id;
-  last_ = id;
+void SwapTable::Link(SwapId id, List* list) {
+  blocks_[id].previous = list->last;
+  (list->last == kNoSwap ? list->first : blocks_[list->last].next) = id;
+  list->last = id;
 }
 
-void SwapTable::Unlink(SwapId id) {
+void SwapTable::Unlink(SwapId id, List* list) {
   SwapBlock& block = blocks_[id];
-  (block.previous == kNoSwap ? first_ : blocks_[block.previous].next) = block.next;
-  (block.next == kNoSwap ? last_ : blocks_[block.next].previous) = block.previous;
+  (block.previous == kNoSwap ? list->first : blocks_[block.previous].next) = block.next;
+  (block.next == kNoSwap ? list->last : blocks_[block.next].previous) = block.previous;
   block.previous = block.next = kNoSwap;
 }
 
 void SwapTable::CheckInvariants() const {
-  std::size_t idle = 0;
-  for (SwapId id = first_; id != kNoSwap; id = blocks_[id].next) {
+  std::size_t linked = 0;
+  for (SwapId id = idle_.first; id != kNoSwap; id = blocks_[id].next, ++linked) {
     THIMBLE_CHECK(MayLeave(blocks_[id]), "W4: a block is idle that may not leave");
-    ++idle;
+  }
+  for (SwapId id = on_host_.first; id != kNoSwap; id = blocks_[id].next, ++linked) {
+    THIMBLE_CHECK(blocks_[id].state == SwapState::kOnHost, "W4: a block is not on the host");
   }
   Bytes on_host = 0;
   for (const SwapBlock& block : blocks_) {
     if (block.address == 0) continue;
-    if (MayLeave(block)) --idle;
+    if (MayLeave(block) || block.state == SwapState::kOnHost) --linked;
     THIMBLE_CHECK((block.host != nullptr) == (block.state != SwapState::kResident),
                   "W5: a place on the host without need, or none where one is needed");
     THIMBLE_CHECK(block.pins == 0 || block.state != SwapState::kEvicting,
                   "W3: a pinned block is about to leave");
     if (IsOnHost(block.state)) on_host += block.movable.bytes();
   }
-  THIMBLE_CHECK(idle == 0, "W4: a block that may leave is not in the list");
+  THIMBLE_CHECK(linked == 0, "W4: a block is not in its list");
   THIMBLE_CHECK(on_host == on_host_bytes_, "W6: on_host_bytes is not the sum over blocks");
 }
 

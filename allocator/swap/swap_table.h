@@ -5,7 +5,7 @@
 //
 // Invariants (CheckInvariants() proves them, and those of swap_state.h that are about one block):
 //   W4  The idle list holds exactly the blocks that are Resident, touched, not pinned, not exposed
-//       and not being copied, in the order of their last use.
+//       and not being copied; the other list those that are OnHost.
 //   W5  A block has a place on the host if and only if it is not Resident.
 //   W6  on_host_bytes() is the sum over blocks that are OnHost or Fetching.
 //
@@ -35,7 +35,7 @@ struct SwapBlock {
   NextUse::Use use = NextUse::kUnknown;  // its last one
   StreamId stream{};                     // of its last use
   std::uint32_t pins = 0;
-  SwapId previous = kNoSwap;  // in the idle list
+  SwapId previous = kNoSwap;  // in the list of idle blocks, or of those on the host
   SwapId next = kNoSwap;
   SwapState state = SwapState::kResident;
   bool touched = false;
@@ -75,6 +75,9 @@ class SwapTable {
   }
   // The idle block that will be used again last; kNoSwap if there is none. O(idle blocks).
   SwapId LastUsed() const;
+  // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
+  SwapId FirstUsed() const;
+  OpTime now() const { return next_use_.now(); }
 
   // Next states. Whoever calls them moves the bytes.
   void BeginEvict(SwapId id, void* host);
@@ -93,17 +96,27 @@ class SwapTable {
     return block.state == SwapState::kResident && block.touched && !block.exposed &&
            block.pins == 0 && !block.copying;
   }
+  struct List {
+    SwapId first = kNoSwap;
+    SwapId last = kNoSwap;
+  };
+
   void Move(SwapId id, SwapState to);
-  void Link(SwapId id);
-  void Unlink(SwapId id);
-  bool IsLinked(SwapId id) const { return first_ == id || blocks_[id].previous != kNoSwap; }
+  void Link(SwapId id, List* list);
+  void Unlink(SwapId id, List* list);
+  void LinkIfIdle(SwapId id) {
+    if (MayLeave(blocks_[id])) Link(id, &idle_);
+  }
+  void UnlinkIfIdle(SwapId id) {
+    if (MayLeave(blocks_[id])) Unlink(id, &idle_);
+  }
 
   NextUse next_use_;
   absl::flat_hash_map<Address, SwapId> ids_;
   std::vector<SwapBlock> blocks_;
   std::vector<SwapId> unused_;
-  SwapId first_ = kNoSwap;  // idle, the oldest
-  SwapId last_ = kNoSwap;
+  List idle_;     // in the order of their last use
+  List on_host_;  // in the order in which they left
   Bytes on_host_bytes_ = 0;
 };
 

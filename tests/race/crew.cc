@@ -20,9 +20,9 @@ T OrDie(absl::StatusOr<T> result) {
 }
 
 // One of the threads of a crew.
-class Worker {
+class Hand {
  public:
-  explicit Worker(const Task& task) : task_(task), random_(task.seed) {}
+  explicit Hand(const Task& task) : task_(task), random_(task.seed) {}
 
   Tally Run() {
     while (tally_.operations < task_.operations) {
@@ -172,7 +172,7 @@ Tally& Tally::operator+=(const Tally& other) {
   return *this;
 }
 
-Tally Perform(const Task& task) { return Worker(task).Run(); }
+Tally Perform(const Task& task) { return Hand(task).Run(); }
 
 Tally PerformOnThreads(const Task& task, int threads, int generations) {
   std::vector<Tally> tallies(threads);

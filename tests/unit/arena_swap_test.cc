@@ -95,6 +95,29 @@ TEST_F(ArenaSwap, WhatRepeatsIsForeseen) {
   EXPECT_LE(fetched, 3 * kBlock);
 }
 
+TEST_F(ArenaSwap, WhatIsNeededSoonIsThereInTime) {
+  constexpr std::uint64_t kEvery = 50;  // ops; those between use nothing
+  MakeSwapping(5 * kBlock);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 8; ++i) blocks.push_back(Made(i));
+  SwapStats before;
+  for (std::uint64_t step = 1; step <= 12; ++step) {
+    before = stats().swap;
+    for (std::uint64_t op = 0; op < 8 * kEvery; ++op) {
+      std::vector<Address> used;
+      if (op % kEvery == 0) used.push_back(blocks[op / kEvery]);
+      ASSERT_TRUE(arena_->Pin(used, {/*key=*/1 + op, step}).ok());
+      for (const Address block : used) EXPECT_EQ(ByteAt(block), op / kEvery);
+      ASSERT_TRUE(arena_->Unpin(used, {}, kFirst, false).ok());
+      if (op % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  const SwapStats after = stats().swap;
+  const Bytes fetched = after.in_bytes - before.in_bytes;
+  EXPECT_GE(fetched, 3 * kBlock);
+  EXPECT_LE(2 * (after.late_bytes - before.late_bytes), fetched) << "most came ahead of need";
+}
+
 TEST_F(ArenaSwap, WhatIsPinnedStays) {
   MakeSwapping(2 * kBlock);
   const Address first = Made(1);

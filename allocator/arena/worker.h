@@ -1,5 +1,5 @@
-// The thread that packs plans while training goes on. It starts with the first plan that is wanted
-// and sleeps between two.
+// A thread for what is done while training goes on: packing plans, copying blocks. It starts with
+// the first work that is wanted and sleeps in between.
 #pragma once
 
 #include <atomic>
@@ -13,19 +13,21 @@
 
 namespace thimble {
 
-class PlanWorker {
+class Worker {
  public:
   // Called without a lock. Returns within milliseconds once `cancel` is true.
   using Work = std::function<void(const std::atomic<bool>& cancel)>;
 
-  explicit PlanWorker(Work work) : work_(std::move(work)) {}
+  explicit Worker(Work work) : work_(std::move(work)) {}
   // Cancels what is under way and waits for its end.
-  ~PlanWorker();
-  PlanWorker(const PlanWorker&) = delete;
-  PlanWorker& operator=(const PlanWorker&) = delete;
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
 
   // The work is done once more. False if the system has no thread for it.
   bool Wake();
+
+  bool is_idle() const { return is_idle_.load(std::memory_order_relaxed); }
 
   // Returns when all that was woken for is done; at once if that is so already.
   void WaitUntilIdle();

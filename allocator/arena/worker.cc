@@ -1,10 +1,10 @@
-#include "allocator/arena/plan_worker.h"
+#include "allocator/arena/worker.h"
 
 #include <system_error>
 
 namespace thimble {
 
-PlanWorker::~PlanWorker() {
+Worker::~Worker() {
   std::thread thread;
   {
     MutexLock lock(&mutex_);
@@ -15,7 +15,7 @@ PlanWorker::~PlanWorker() {
   if (thread.joinable()) thread.join();
 }
 
-bool PlanWorker::Wake() {
+bool Worker::Wake() {
   MutexLock lock(&mutex_);
   if (!thread_.joinable()) {
     try {
@@ -30,13 +30,13 @@ bool PlanWorker::Wake() {
   return true;
 }
 
-void PlanWorker::WaitUntilIdle() {
+void Worker::WaitUntilIdle() {
   if (is_idle_.load()) return;
   MutexLock lock(&mutex_);
   while (!is_idle_.load()) mutex_.Wait(changed_);
 }
 
-void PlanWorker::Run() {
+void Worker::Run() {
   mutex_.Lock();
   while (!cancel_.load()) {
     if (!is_wanted_) {
