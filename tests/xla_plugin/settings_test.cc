@@ -89,6 +89,8 @@ TEST(Settings, WhatIsWrongIsNamed) {
   for (const char* key : {"device:cpu", "driver:x", "peers:1"}) {
     EXPECT_THAT(ErrorOf(key), HasSubstr("JAX's to choose"));
   }
+  EXPECT_THAT(ErrorOf("swap:auto"), HasSubstr("none of them can be moved: leave it out"));
+  EXPECT_EQ(ErrorOf("swap:off"), "");
   EXPECT_THAT(ErrorOf("", {1.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is 1.5"));
   EXPECT_THAT(ErrorOf("", {-0.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is -0.5"));
   EXPECT_THAT(ErrorOf("limit:1GiB", {0.5, false}), HasSubstr("unset one"));

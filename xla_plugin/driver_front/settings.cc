@@ -46,6 +46,11 @@ std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
       return "option '" + key + "' is JAX's to choose: leave it out (CUDA_VISIBLE_DEVICES says " +
              "which GPUs there are)";
     }
+    if (key == "swap" && value != "off") {
+      return "option 'swap': JAX does not tell which of its buffers are in use, so none of them "
+             "can be "
+             "moved: leave it out";
+    }
     if (key != "cumemalloc") {
       arena_.emplace_back(key, value);
       continue;
