@@ -51,6 +51,11 @@ std::string StatsJson(const ArenaStats& stats) {
       {"plan_lower_bound", stats.plan.lower_bound},
       {"plan_repeats", stats.plan.repeats},
       {"plans_stale", stats.plan.stale},
+      {"swapped", stats.swap.on_host},
+      {"swap_out_bytes", stats.swap.out_bytes},
+      {"swap_in_bytes", stats.swap.in_bytes},
+      {"swap_late_bytes", stats.swap.late_bytes},
+      {"swap_host_full", stats.swap.host_full},
   };
   return absl::StrCat("{",
                       absl::StrJoin(fields, ",",
