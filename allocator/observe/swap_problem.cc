@@ -57,6 +57,7 @@ class Recording {
     bool was_touched_before = false;  // in an earlier step
   };
 
+  void BeginStep();
   void See(const TraceAccess& access);
   void Touch(std::uint32_t id, std::int32_t op, const std::string& who);
   void Allocate(const TraceOp& op);
@@ -78,6 +79,12 @@ class Recording {
   std::int64_t highest_ = 0;  // after an allocation; 0 if there was none
   swap::Problem problem_;
 };
+
+void Recording::BeginStep() {
+  occurrences_.clear();
+  waiting_ = bytes_;
+  highest_ = 0;
+}
 
 void Recording::Touch(std::uint32_t id, std::int32_t op, const std::string& who) {
   Life& life = lives_[live_[id]];
@@ -164,7 +171,7 @@ void Recording::JoinLives() {
 swap::Problem Recording::Read() && {
   auto access = trace_.accesses.begin();
   for (at_ = 0; at_ <= step_.end; ++at_) {
-    if (at_ == step_.begin) occurrences_.clear();
+    if (at_ == step_.begin) BeginStep();
     for (; access != trace_.accesses.end() && access->at == at_; ++access) See(*access);
     if (at_ == step_.end) break;
     const TraceOp& op = trace_.ops[at_];

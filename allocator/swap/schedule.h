@@ -28,9 +28,11 @@ struct Swap {
   std::int32_t after = 0;   // the last op before that touches it; below n
   std::int32_t before = 0;  // the next one that does
   bool returns = true;
-  Ns out_ns = 0;               // when the copy out begins
-  Ns in_ns = 0;                // and the copy in; if it does not return, when `before` begins
-  std::int32_t gone_from = 0;  // the block takes no memory for ops [gone_from, gone_until)
+  Ns out_ns = 0;  // when the copy out begins
+  Ns in_ns = 0;   // and the copy in; if it does not return, when `before` begins
+  // The block takes no memory for ops [gone_from, gone_until): none, if it is gone only while
+  // gone_from waits.
+  std::int32_t gone_from = 0;
   std::int32_t gone_until = 0;
 };
 

@@ -1,13 +1,15 @@
 #include "allocator/swap/settings.h"
 
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/swap/planner.h"
 
 namespace thimble::swap {
 namespace {
@@ -60,6 +62,37 @@ absl::StatusOr<Machine> ParseBus(absl::string_view text) {
   THIMBLE_ASSIGN_OR_RETURN(machine.in_bytes_per_second,
                            ParseScaled("bus: in in GB/s", text.substr(slash + 1), 0.1, 10000, 1e9));
   return machine;
+}
+
+absl::StatusOr<Settings> ParseSettings(absl::string_view text) {
+  Settings settings;
+  std::set<absl::string_view> seen;
+  for (const absl::string_view word : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(word, absl::MaxSplits(':', 1));
+    const auto [key, value] = pair;
+    if (!seen.insert(key).second) {
+      return absl::InvalidArgumentError(absl::StrCat(Quote(key), " is there twice: write it once"));
+    }
+    if (key == "limit") {
+      THIMBLE_ASSIGN_OR_RETURN(settings.goal.limit, ParseLimit(value));
+    } else if (key == "slowdown") {
+      THIMBLE_ASSIGN_OR_RETURN(settings.goal.slowdown, ParseSlowdown(value));
+    } else if (key == "bus") {
+      const Ns run_ahead = settings.machine.run_ahead_ns;
+      THIMBLE_ASSIGN_OR_RETURN(settings.machine, ParseBus(value));
+      settings.machine.run_ahead_ns = run_ahead;
+    } else if (key == "run_ahead_ms") {
+      THIMBLE_ASSIGN_OR_RETURN(settings.machine.run_ahead_ns, ParseRunAhead(value));
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Quote(key), " is no option: write limit, slowdown, bus or run_ahead_ms"));
+    }
+  }
+  if (seen.count("limit") + seen.count("slowdown") > 1) {
+    return absl::InvalidArgumentError("limit and slowdown exclude each other: write one of them");
+  }
+  return settings;
 }
 
 }  // namespace thimble::swap

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "allocator/swap/machine.h"
+#include "allocator/swap/planner.h"
 
 namespace thimble::swap {
 
@@ -22,5 +23,14 @@ absl::StatusOr<Ns> ParseRunAhead(absl::string_view text);
 // "13" (PCIe 3, as AutoSwap measured it: what a Machine is by default), "24" (PCIe 4: 24 GB/s and
 // 10 us either way), or OUT/IN in GB/s, as "55/55", with the latencies of "24".
 absl::StatusOr<Machine> ParseBus(absl::string_view text);
+
+struct Settings {
+  Machine machine;
+  Goal goal;
+};
+
+// "limit:8GiB,bus:24,run_ahead_ms:2" or "slowdown:5": the above, in the grammar of THIMBLE_CONF.
+// Every key at most once, and not both a limit and a slowdown. Empty: no slowdown, bus 13.
+absl::StatusOr<Settings> ParseSettings(absl::string_view text);
 
 }  // namespace thimble::swap

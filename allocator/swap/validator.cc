@@ -97,7 +97,7 @@ absl::Status Checker::Fields(const Swap& swap) const {
         absl::StrCat(who, " comes back at ", swap.in_ns, " ns, before it is gone at ", Gone(swap)));
   }
   if (swap.gone_from <= swap.after || swap.gone_until > swap.before ||
-      swap.gone_from >= swap.gone_until || Begin(swap.gone_from) < Gone(swap) ||
+      swap.gone_from > swap.gone_until || Begin(swap.gone_from) < Gone(swap) ||
       End(swap.gone_until - 1) > swap.in_ns) {
     return Wrong(absl::StrCat(who, " is not gone for all of the ops [", swap.gone_from, ", ",
                               swap.gone_until, ")"));

@@ -9,13 +9,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/observe/swap_problem.h"
+#include "allocator/observe/swap_summary.h"
 #include "allocator/swap/autoswap.h"
 #include "allocator/swap/planner.h"
 #include "allocator/swap/schedule_csv.h"
 #include "allocator/swap/settings.h"
-#include "allocator/swap/validator.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/json.h"
 
@@ -60,8 +61,7 @@ Exit status: 0 done, 1 failed, 2 bad usage or bad file.
 
 struct Options {
   std::vector<std::string> files;
-  Machine machine;
-  Goal goal;
+  Settings settings;
   bool has_slowdown = false;
   std::string out;
   bool curve = false;
@@ -72,10 +72,11 @@ struct Options {
 absl::Status Check(const Options& options) {
   if (options.help) return absl::OkStatus();
   if (options.files.empty()) return absl::InvalidArgumentError("no file given; see --help");
-  if (options.goal.limit > 0 && options.has_slowdown) {
+  if (options.settings.goal.limit > 0 && options.has_slowdown) {
     return absl::InvalidArgumentError("--limit and --slowdown exclude each other: give one");
   }
-  if (options.curve && (options.goal.limit > 0 || options.has_slowdown || !options.out.empty())) {
+  if (options.curve &&
+      (options.settings.goal.limit > 0 || options.has_slowdown || !options.out.empty())) {
     return absl::InvalidArgumentError("--curve goes without --limit, --slowdown and --out");
   }
   if (!options.out.empty() && options.files.size() > 1) {
@@ -95,16 +96,17 @@ absl::StatusOr<Options> ParseArguments(bench::Arguments arguments) {
     } else if (arguments.IsSwitch("--help") || arguments.IsSwitch("-h")) {
       options.help = true;
     } else if (arguments.IsValueOf("--limit")) {
-      THIMBLE_ASSIGN_OR_RETURN(options.goal.limit, ParseLimit(arguments.value()));
+      THIMBLE_ASSIGN_OR_RETURN(options.settings.goal.limit, ParseLimit(arguments.value()));
     } else if (arguments.IsValueOf("--slowdown")) {
-      THIMBLE_ASSIGN_OR_RETURN(options.goal.slowdown, ParseSlowdown(arguments.value()));
+      THIMBLE_ASSIGN_OR_RETURN(options.settings.goal.slowdown, ParseSlowdown(arguments.value()));
       options.has_slowdown = true;
     } else if (arguments.IsValueOf("--bus")) {
-      const Ns run_ahead = options.machine.run_ahead_ns;
-      THIMBLE_ASSIGN_OR_RETURN(options.machine, ParseBus(arguments.value()));
-      options.machine.run_ahead_ns = run_ahead;
+      const Ns run_ahead = options.settings.machine.run_ahead_ns;
+      THIMBLE_ASSIGN_OR_RETURN(options.settings.machine, ParseBus(arguments.value()));
+      options.settings.machine.run_ahead_ns = run_ahead;
     } else if (arguments.IsValueOf("--run-ahead")) {
-      THIMBLE_ASSIGN_OR_RETURN(options.machine.run_ahead_ns, ParseRunAhead(arguments.value()));
+      THIMBLE_ASSIGN_OR_RETURN(options.settings.machine.run_ahead_ns,
+                               ParseRunAhead(arguments.value()));
     } else if (arguments.IsValueOf("--out")) {
       options.out = std::string(arguments.value());
       if (options.out.empty()) return absl::InvalidArgumentError("--out needs the path of a file");
@@ -120,58 +122,65 @@ absl::StatusOr<Options> ParseArguments(bench::Arguments arguments) {
 }
 
 struct Result {
-  Schedule schedule;
+  SwapSummary summary;
   double seconds = 0;
 };
 
-absl::StatusOr<Result> PlanAndCheck(const Problem& problem, const Machine& machine,
-                                    const Goal& goal) {
+absl::StatusOr<Result> PlanAndTime(const Problem& problem, const Settings& settings) {
   const auto start = std::chrono::steady_clock::now();
-  THIMBLE_ASSIGN_OR_RETURN(Schedule schedule, PlanSwaps(problem, machine, goal));
+  THIMBLE_ASSIGN_OR_RETURN(SwapSummary summary, SummarizeSwaps(problem, settings));
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  THIMBLE_RETURN_IF_ERROR(ValidateSchedule(problem, machine, schedule));
-  return Result{std::move(schedule), taken.count()};
+  return Result{std::move(summary), taken.count()};
 }
 
-double PercentOf(const Problem& problem, const Schedule& schedule) {
-  return static_cast<double>(SlowdownOf(problem, schedule)) * 100 / kMillion;
+double PercentOf(const SwapSummary& summary) {
+  return static_cast<double>(summary.slowdown) * 100 / kMillion;
 }
 
-double RatioOf(const Problem& problem, const Schedule& schedule) {
-  return static_cast<double>(schedule.peak_bytes) / static_cast<double>(PeakBytes(problem));
+double RatioOf(const SwapSummary& summary) {
+  return static_cast<double>(summary.schedule.peak_bytes) /
+         static_cast<double>(summary.peak_before);
 }
 
-// What all lines of JSON have in common.
-std::string JsonFields(const std::string& file, const Problem& problem, const Result& result) {
-  const Schedule& schedule = result.schedule;
-  return absl::StrFormat(
+// `form` takes a name and a number.
+template <typename Form>
+std::string ScoresText(const SwapSummary& summary, const Form& form) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < kScores.size(); ++i) {
+    words.push_back(absl::StrFormat(form, NameOf(kScores[i]), summary.autoswap[i]));
+  }
+  return absl::StrJoin(words, ", ");
+}
+
+void PrintJson(const std::string& file, const Result& result) {
+  const Schedule& schedule = result.summary.schedule;
+  absl::PrintF(
       "\"file\": %s, \"peak_before\": %d, \"peak_after\": %d, \"ratio\": %.6f, \"slowdown\": %.4f, "
-      "\"bytes_out\": %d, \"bytes_in\": %d, \"swaps\": %d, \"policy\": %s, \"seconds\": %.3f",
-      bench::JsonString(file), PeakBytes(problem), schedule.peak_bytes, RatioOf(problem, schedule),
-      PercentOf(problem, schedule), schedule.bytes_out, schedule.bytes_in, schedule.swaps.size(),
-      bench::JsonString(schedule.policy), result.seconds);
+      "\"bytes_out\": %d, \"bytes_in\": %d, \"swaps\": %d, \"policy\": %s, ",
+      bench::JsonString(file), result.summary.peak_before, schedule.peak_bytes,
+      RatioOf(result.summary), PercentOf(result.summary), schedule.bytes_out, schedule.bytes_in,
+      schedule.swaps.size(), bench::JsonString(schedule.policy));
+  const absl::ParsedFormat<'s', 'd'> form("\"%s\": %d");
+  absl::PrintF("\"autoswap\": {%s}, \"seconds\": %.3f}\n", ScoresText(result.summary, form),
+               result.seconds);
 }
 
 absl::Status PlanFile(const std::string& file, const Problem& problem, const Options& options) {
-  THIMBLE_ASSIGN_OR_RETURN(const Result result,
-                           PlanAndCheck(problem, options.machine, options.goal));
+  THIMBLE_ASSIGN_OR_RETURN(const Result result, PlanAndTime(problem, options.settings));
+  const SwapSummary& summary = result.summary;
+  const Schedule& schedule = summary.schedule;
   if (!options.out.empty()) {
-    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(problem, result.schedule, options.out));
-  }
-  std::string scores;
-  for (const Score score : kScores) {
-    const Schedule schedule = PlanAutoSwap(score, problem, options.machine, options.goal.limit);
-    THIMBLE_RETURN_IF_ERROR(ValidateSchedule(problem, options.machine, schedule));
-    absl::StrAppendFormat(&scores, options.json ? "%s\"%s\": %d" : "%s%s %d",
-                          scores.empty() ? "" : ", ", NameOf(score), schedule.peak_bytes);
+    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(problem, schedule, options.out));
   }
   if (options.json) {
-    absl::PrintF("{%s, \"autoswap\": {%s}}\n", JsonFields(file, problem, result), scores);
+    absl::PrintF("{");
+    PrintJson(file, result);
   } else {
-    const Schedule& schedule = result.schedule;
-    absl::PrintF("%-32s %14d %14d %7.4f %9.3f %14d %14d %8.2f  %s (%s)\n", file, PeakBytes(problem),
-                 schedule.peak_bytes, RatioOf(problem, schedule), PercentOf(problem, schedule),
-                 schedule.bytes_out, schedule.bytes_in, result.seconds, schedule.policy, scores);
+    const absl::ParsedFormat<'s', 'd'> form("%s %d");
+    absl::PrintF("%-32s %14d %14d %7.4f %9.3f %14d %14d %8.2f  %s (%s)\n", file,
+                 summary.peak_before, schedule.peak_bytes, RatioOf(summary), PercentOf(summary),
+                 schedule.bytes_out, schedule.bytes_in, result.seconds, schedule.policy,
+                 ScoresText(summary, form));
   }
   std::fflush(stdout);
   return absl::OkStatus();
@@ -181,19 +190,19 @@ absl::Status PlanFile(const std::string& file, const Problem& problem, const Opt
 absl::Status CurveOf(const std::string& file, const Problem& problem, const Options& options) {
   const std::int64_t peak = PeakBytes(problem);
   for (std::int64_t twentieths = 19; twentieths > 0; --twentieths) {
-    Goal goal;
-    goal.limit = std::max<std::int64_t>(1, peak / 20 * twentieths);
-    const absl::StatusOr<Result> result = PlanAndCheck(problem, options.machine, goal);
+    Settings settings = options.settings;
+    settings.goal.limit = std::max<std::int64_t>(1, peak * twentieths / 20);
+    const absl::StatusOr<Result> result = PlanAndTime(problem, settings);
     if (absl::IsResourceExhausted(result.status())) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(result.status());
     if (options.json) {
-      absl::PrintF("{\"limit\": %d, %s}\n", goal.limit, JsonFields(file, problem, *result));
+      absl::PrintF("{\"limit\": %d, ", settings.goal.limit);
+      PrintJson(file, *result);
     } else {
-      const Schedule& schedule = result->schedule;
-      absl::PrintF("%-32s %14d %7.4f %9.3f %14d %14d %8.2f\n", file, goal.limit,
-                   static_cast<double>(goal.limit) / static_cast<double>(peak),
-                   PercentOf(problem, schedule), schedule.bytes_out, schedule.bytes_in,
-                   result->seconds);
+      const Schedule& schedule = result->summary.schedule;
+      absl::PrintF("%-32s %14d %7.2f %9.3f %14d %14d %8.2f\n", file, settings.goal.limit,
+                   static_cast<double>(twentieths) / 20, PercentOf(result->summary),
+                   schedule.bytes_out, schedule.bytes_in, result->seconds);
     }
     std::fflush(stdout);
   }
