@@ -13,27 +13,39 @@
 namespace thimble::swap {
 namespace {
 
-constexpr int kHalvings = 12;  // of the way between two targets
+// The first rule looks for its target everywhere below the best peak so far, the others only in the
+// uppermost part of that: they are all about as good.
+constexpr int kHalvings = 12;
+constexpr int kHalvingsNearby = 8;
+constexpr std::int64_t kNearby = 16;    // a part of the peak
+constexpr std::size_t kCheapRules = 4;  // of AllRules(), for many problems in a row
 constexpr std::array<Pauses, 5> kAllPauses = {Pauses::kBeforePeak, Pauses::kEverywhere,
                                               Pauses::kAroundPeak, Pauses::kAtPeak,
                                               Pauses::kAfterPeak};
 
+std::int64_t BytesCopied(const Schedule& schedule) {
+  return schedule.bytes_out + schedule.bytes_in;
+}
+
 bool IsBetter(const Schedule& a, const Schedule& b) {
   if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
-  return a.bytes_out + a.bytes_in < b.bytes_out + b.bytes_in;
+  return BytesCopied(a) < BytesCopied(b);
 }
 
 class Search {
  public:
-  Search(const Machine& machine, std::uint64_t max_work) : machine_(machine), left_(max_work) {}
+  explicit Search(const Machine& machine) : machine_(machine) {}
 
-  // The lowest peak that is found below that of `best`, in `best`.
-  void Lower(const Problem& problem, const std::string& suffix, Schedule* best);
-  // A schedule within `limit` that copies as little as can be found.
-  std::optional<Schedule> Within(const Problem& problem, std::int64_t limit,
-                                 const std::string& suffix);
-
+  void Grant(std::uint64_t work) { left_ = work; }
   bool is_over() const { return left_ == 0; }
+
+  // The lowest peak that the first so many rules find below that of `best`, in `best`.
+  void Lower(const Problem& problem, std::size_t rules, const std::string& suffix, Schedule* best);
+  // A schedule within `limit` that copies as little as can be found.
+  std::optional<Schedule> Within(const Problem& problem, std::int64_t limit);
+  // The first one that is found, by the cheap rules, whatever work is left.
+  std::optional<Schedule> AnyWithin(const Problem& problem, std::int64_t limit,
+                                    const std::string& suffix);
 
  private:
   // What no op needs is not copied.
@@ -44,21 +56,26 @@ class Search {
   void Spend(std::uint64_t work) { left_ -= std::min(left_, work); }
 
   const Machine& machine_;
-  std::uint64_t left_;  // work
+  std::uint64_t left_ = 0;  // work
 };
 
-void Search::Lower(const Problem& problem, const std::string& suffix, Schedule* best) {
+void Search::Lower(const Problem& problem, std::size_t rules, const std::string& suffix,
+                   Schedule* best) {
   const Timeline timeline(problem);
   const std::vector<Window> windows = FindWindows(problem);
   const std::int64_t floor = LowestPeak(problem, windows);
-  for (const Rule& rule : AllRules()) {
-    std::int64_t low = floor - 1;
+  TargetSearch search(problem, machine_, timeline, windows);
+  for (std::size_t k = 0; k < rules; ++k) {
+    const Rule rule = AllRules()[k];
+    const int halvings = k == 0 ? kHalvings : kHalvingsNearby;
     std::int64_t high = best->peak_bytes;
-    for (int i = 0; i < kHalvings && high - low > 1 && !is_over(); ++i) {
+    std::int64_t low = floor - 1;
+    if (k > 0) low = std::max(low, high - high / kNearby);
+    for (int i = 0; i < halvings && high - low > 1 && !is_over(); ++i) {
       const std::int64_t limit = low + (high - low) / 2;
-      TargetSearch search(problem, machine_, timeline, windows);
+      const std::uint64_t before = search.work();
       Bookings bookings = search.Run(rule, limit);
-      Spend(search.work());
+      Spend(search.work() - before);
       const std::int64_t peak = bookings.peak();
       (peak <= limit ? high : low) = peak <= limit ? peak : limit;
       if (peak >= best->peak_bytes) continue;
@@ -67,23 +84,37 @@ void Search::Lower(const Problem& problem, const std::string& suffix, Schedule* 
   }
 }
 
-std::optional<Schedule> Search::Within(const Problem& problem, std::int64_t limit,
-                                       const std::string& suffix) {
+std::optional<Schedule> Search::Within(const Problem& problem, std::int64_t limit) {
   const Timeline timeline(problem);
   const std::vector<Window> windows = FindWindows(problem);
+  TargetSearch search(problem, machine_, timeline, windows);
   std::optional<Schedule> best;
-  if (LowestPeak(problem, windows) > limit) return best;
   for (const Rule& rule : AllRules()) {
-    if (is_over()) return best;
-    TargetSearch search(problem, machine_, timeline, windows);
+    if (is_over()) break;
+    const std::uint64_t before = search.work();
     Bookings bookings = search.Run(rule, limit);
-    Spend(search.work());
+    Spend(search.work() - before);
     if (bookings.peak() > limit) continue;
-    Schedule found = Finish(std::move(bookings), limit, absl::StrCat(rule.Name(), suffix));
-    const auto copied = [](const Schedule& it) { return it.bytes_out + it.bytes_in; };
-    if (!best || copied(found) < copied(*best)) best = std::move(found);
+    Schedule found = Finish(std::move(bookings), limit, rule.Name());
+    if (!best || BytesCopied(found) < BytesCopied(*best)) best = std::move(found);
   }
   return best;
+}
+
+std::optional<Schedule> Search::AnyWithin(const Problem& problem, std::int64_t limit,
+                                          const std::string& suffix) {
+  const Timeline timeline(problem);
+  const std::vector<Window> windows = FindWindows(problem);
+  TargetSearch search(problem, machine_, timeline, windows);
+  std::optional<Schedule> found;
+  for (std::size_t i = 0; i < kCheapRules && !found; ++i) {
+    const Rule rule = AllRules()[i];
+    Bookings bookings = search.Run(rule, limit);
+    if (bookings.peak() > limit) continue;
+    found = Finish(std::move(bookings), limit, absl::StrCat(rule.Name(), suffix));
+  }
+  Spend(search.work());
+  return found;
 }
 
 Schedule BestScore(const Problem& problem, const Machine& machine, std::int64_t limit) {
@@ -104,7 +135,7 @@ std::optional<Schedule> WithinAt(std::int64_t slowdown, const Problem& problem, 
   for (const Pauses pauses : kAllPauses) {
     const Stretched stretched = Stretch(problem, pauses, PauseOf(problem, slowdown));
     std::optional<Schedule> found =
-        search.Within(stretched.problem, limit, absl::StrCat(", ", NameOf(pauses)));
+        search.AnyWithin(stretched.problem, limit, absl::StrCat(", ", NameOf(pauses)));
     if (found) return Unstretch(stretched, *std::move(found));
   }
   return std::nullopt;
@@ -133,32 +164,35 @@ std::optional<Schedule> SlowDown(const Problem& problem, std::int64_t limit, Sea
 absl::StatusOr<Schedule> KeepLimit(const Problem& problem, const Machine& machine,
                                    std::int64_t limit, Search& search) {
   Schedule scored = BestScore(problem, machine, limit);
-  std::optional<Schedule> best = search.Within(problem, limit, "");
-  if (scored.peak_bytes <= limit &&
-      (!best || scored.bytes_out + scored.bytes_in < best->bytes_out + best->bytes_in)) {
+  std::optional<Schedule> best = search.Within(problem, limit);
+  if (scored.peak_bytes <= limit && (!best || BytesCopied(scored) < BytesCopied(*best))) {
     return scored;
   }
-  if (!best) best = SlowDown(problem, limit, search);
+  const std::int64_t lowest = LowestPeak(problem, FindWindows(problem));
+  if (!best && lowest <= limit) best = SlowDown(problem, limit, search);
   if (best) return *std::move(best);
   return absl::ResourceExhaustedError(
       absl::StrCat("no schedule was found that keeps the limit of ", limit,
-                   " bytes; with every idle block on the host, ",
-                   LowestPeak(problem, FindWindows(problem)), " bytes are left"));
+                   " bytes; with every idle block on the host, ", lowest, " bytes are left"));
 }
 
 }  // namespace
 
 absl::StatusOr<Schedule> PlanSwaps(const Problem& problem, const Machine& machine, const Goal& goal,
                                    const PlanOptions& options) {
-  Search search(machine, options.max_work);
+  Search search(machine);
+  search.Grant(options.max_work);
   if (goal.limit > 0) return KeepLimit(problem, machine, goal.limit, search);
   Schedule best = BestScore(problem, machine, 0);
-  search.Lower(problem, "", &best);
+  const std::uint64_t parts = goal.slowdown == 0 ? 1 : kAllPauses.size() + 1;
+  search.Grant(options.max_work / parts);
+  search.Lower(problem, AllRules().size(), "", &best);
   if (goal.slowdown == 0) return best;
   for (const Pauses pauses : kAllPauses) {
     const Stretched stretched = Stretch(problem, pauses, PauseOf(problem, goal.slowdown));
     Schedule lower = best;
-    search.Lower(stretched.problem, absl::StrCat(", ", NameOf(pauses)), &lower);
+    search.Grant(options.max_work / parts);
+    search.Lower(stretched.problem, kCheapRules, absl::StrCat(", ", NameOf(pauses)), &lower);
     if (IsBetter(lower, best)) best = Unstretch(stretched, std::move(lower));
   }
   return best;

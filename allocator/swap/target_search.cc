@@ -7,7 +7,8 @@
 namespace thimble::swap {
 namespace {
 
-constexpr std::uint64_t kPlaceWork = 20;  // against one op looked at
+constexpr std::uint64_t kPlaceWork = 100;  // against one op looked at
+constexpr Ns kLeastWeight = 100;           // so that ops without duration count, too
 
 }  // namespace
 
@@ -41,7 +42,9 @@ std::array<Rule, 8> AllRules() {
 
 TargetSearch::TargetSearch(const Problem& problem, const Machine& machine, const Timeline& timeline,
                            const std::vector<Window>& windows)
-    : problem_(problem), machine_(machine), timeline_(timeline), windows_(windows) {}
+    : problem_(problem), machine_(machine), timeline_(timeline), windows_(windows) {
+  for (const Op& op : problem.ops) weights_.push_back(op.ns + kLeastWeight);
+}
 
 std::int32_t TargetSearch::NextOp(const Rule& rule, std::int64_t limit,
                                   const std::vector<std::int64_t>& left) const {
@@ -53,24 +56,35 @@ std::int32_t TargetSearch::NextOp(const Rule& rule, std::int64_t limit,
   return static_cast<std::int32_t>(op - left.begin());
 }
 
+TargetSearch::Wide TargetSearch::Excess(const Swap& swap, bool weighted, std::int64_t limit,
+                                        const std::vector<std::int64_t>& left) {
+  const std::int64_t bytes = problem_.blocks[swap.block].bytes;
+  Wide sum = 0;
+  for (std::int32_t op = swap.gone_from; op < swap.gone_until;) {
+    const std::int32_t base = op / timeline_.ops() * timeline_.ops();
+    const std::int32_t end = std::min(swap.gone_until - base, timeline_.ops());
+    for (std::int32_t i = op - base; i < end; ++i) {
+      const std::int64_t excess = std::clamp<std::int64_t>(left[i] - limit, 0, bytes);
+      sum += weighted ? Wide{excess} * weights_[i] : Wide{excess};
+    }
+    op = base + end;
+  }
+  work_ += static_cast<std::uint64_t>(swap.gone_until - swap.gone_from);
+  return sum;
+}
+
 TargetSearch::Wide TargetSearch::Evaluate(const Rule& rule, const Swap& swap, std::int64_t limit,
                                           const std::vector<std::int64_t>& left) {
+  constexpr Wide kPrecision = 1024;
   const std::int64_t bytes = problem_.blocks[swap.block].bytes;
   const Wide duration = swap.in_ns - swap.out_ns;
   // A block that does not return costs the bus half of what others do.
   const Wide factor = swap.returns ? 1 : 2;
   if (rule.by == Rule::By::kArea) return factor * duration * bytes;
   if (rule.by == Rule::By::kTime) return factor * duration;
-  Wide sum = 0;
-  for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
-    const std::int64_t excess = left[op % left.size()] - limit;
-    if (excess <= 0) continue;
-    const Ns weight = rule.by == Rule::By::kLoad ? problem_.ops[op % left.size()].ns + 100 : 1;
-    sum += Wide{std::min(excess, bytes)} * weight;
-  }
-  work_ += static_cast<std::uint64_t>(swap.gone_until - swap.gone_from);
   const Ns copying = OutNs(machine_, bytes) + (swap.returns ? InNs(machine_, bytes) : 0);
-  return factor * sum * 1024 / copying;
+  const Wide sum = Excess(swap, rule.by == Rule::By::kLoad, limit, left);
+  return factor * sum * kPrecision / std::max<Ns>(copying, 1);
 }
 
 std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,

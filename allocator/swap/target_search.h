@@ -48,6 +48,9 @@ class TargetSearch {
                       const std::vector<std::int64_t>& left) const;
   std::optional<Swap> BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
                               const Bookings& bookings);
+  // Bytes over the limit that go, summed over ops.
+  Wide Excess(const Swap& swap, bool weighted, std::int64_t limit,
+              const std::vector<std::int64_t>& left);
   Wide Evaluate(const Rule& rule, const Swap& swap, std::int64_t limit,
                 const std::vector<std::int64_t>& left);
 
@@ -55,6 +58,7 @@ class TargetSearch {
   const Machine& machine_;
   const Timeline& timeline_;
   const std::vector<Window>& windows_;
+  std::vector<Ns> weights_;  // of ops, for Rule::By::kLoad
   // What a window was worth when it was last looked at: it is never worth more later. Negative:
   // used, or there is no place for it any more.
   std::vector<Wide> most_;
