@@ -31,6 +31,27 @@ std::optional<Swap> Bookings::Place(const Window& window) const {
   return Swap{window.block, window.after, window.before, window.returns, *out, *in, first, last};
 }
 
+std::optional<Bookings::Lack> Bookings::LackFor(const Window& window, std::int32_t op) const {
+  const std::int64_t bytes = problem_.blocks[window.block].bytes;
+  const Ns out_ns = OutNs(machine_, bytes);
+  // What is not free within a step never is.
+  const Ns period = timeline_.period();
+  const Ns begin = timeline_.End(window.after);
+  const std::optional<Ns> out = out_.Earliest(begin, out_ns, begin + period + out_ns);
+  if (!out) return std::nullopt;
+  const Ns gone = *out + out_ns + machine_.run_ahead_ns;
+  Lack lack;
+  lack.out = std::max<Ns>(0, gone - timeline_.Start(op));
+  if (!window.returns) return lack;
+  const Ns in_ns = InNs(machine_, bytes);
+  const Ns from = std::max(gone, timeline_.End(op));
+  const std::optional<Ns> in = in_.Earliest(from, in_ns, from + period + in_ns);
+  if (!in) return std::nullopt;
+  // Whatever the op waits, the end of the window waits, too.
+  lack.in = std::max<Ns>(0, *in + in_ns - timeline_.Start(window.before) - lack.out);
+  return lack;
+}
+
 void Bookings::Book(const Swap& swap) {
   const std::int64_t bytes = BytesOf(swap);
   out_.Book(swap.out_ns, OutNs(machine_, bytes));
@@ -41,19 +62,22 @@ void Bookings::Book(const Swap& swap) {
   swaps_.push_back(swap);
 }
 
-bool Bookings::DropIfBelow(std::size_t index, std::int64_t peak) {
-  const Swap swap = swaps_[index];
-  const std::int64_t bytes = BytesOf(swap);
-  for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
-    if (left_[op % left_.size()] + bytes > peak) return false;
+void Bookings::DropWhatIsNotNeeded(std::int64_t limit) {
+  const auto change = [&](const Swap& swap, std::int64_t bytes) {
+    bool is_kept = true;
+    for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
+      left_[op % left_.size()] += bytes;
+      is_kept = is_kept && left_[op % left_.size()] <= limit;
+    }
+    return is_kept;
+  };
+  for (std::size_t i = swaps_.size(); i-- > 0;) {
+    if (change(swaps_[i], BytesOf(swaps_[i]))) {
+      swaps_.erase(swaps_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      change(swaps_[i], -BytesOf(swaps_[i]));
+    }
   }
-  // A window longer than a step counts twice for some ops.
-  if (swap.gone_until - swap.gone_from > timeline_.ops()) return false;
-  for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
-    left_[op % left_.size()] += bytes;
-  }
-  swaps_.erase(swaps_.begin() + static_cast<std::ptrdiff_t>(index));
-  return true;
 }
 
 std::int64_t Bookings::peak() const { return *std::max_element(left_.begin(), left_.end()); }

@@ -25,8 +25,18 @@ class Bookings {
   // late as can be. Nothing if no op would gain. More bookings never make an absence longer.
   std::optional<Swap> Place(const Window& window) const;
   void Book(const Swap& swap);
-  // Takes back a booking if no op then has more than `peak`; the engines stay booked.
-  bool DropIfBelow(std::size_t index, std::int64_t peak);
+
+  // What time is missing for the block of `window` to be gone while op `op` runs, which is in it:
+  // before that op for the copy out, and before the end of the window for the copy in.
+  struct Lack {
+    Ns out = 0;
+    Ns in = 0;
+  };
+  std::optional<Lack> LackFor(const Window& window, std::int32_t op) const;
+
+  // Takes back what was booked and is not needed to keep `limit`, the latest first. The engines
+  // stay booked, so this comes last.
+  void DropWhatIsNotNeeded(std::int64_t limit);
 
   const std::vector<std::int64_t>& left() const { return left_; }  // bytes on the device, by op
   std::int64_t peak() const;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/swap/autoswap.h"
+#include "allocator/swap/pause_search.h"
 #include "allocator/swap/stretch.h"
 #include "allocator/swap/target_search.h"
 
@@ -19,13 +20,17 @@ constexpr int kHalvings = 12;
 constexpr int kHalvingsNearby = 8;
 constexpr std::int64_t kNearby = 16;    // a part of the peak
 constexpr std::size_t kCheapRules = 4;  // of AllRules(), for many problems in a row
-constexpr std::array<Pauses, 5> kAllPauses = {Pauses::kBeforePeak, Pauses::kEverywhere,
-                                              Pauses::kAroundPeak, Pauses::kAtPeak,
-                                              Pauses::kAfterPeak};
+constexpr std::array<Spread, 5> kAllSpreads = {Spread::kBeforePeak, Spread::kEverywhere,
+                                               Spread::kAroundPeak, Spread::kAtPeak,
+                                               Spread::kAfterPeak};
 
 std::int64_t BytesCopied(const Schedule& schedule) {
   return schedule.bytes_out + schedule.bytes_in;
 }
+
+// The first rules of the two orders, for pauses where they are needed.
+constexpr std::array<Rule, 2> kPauseRules = {
+    {{Rule::Next::kWorst, Rule::By::kArea}, {Rule::Next::kFirst, Rule::By::kArea}}};
 
 bool IsBetter(const Schedule& a, const Schedule& b) {
   if (a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
@@ -50,7 +55,7 @@ class Search {
  private:
   // What no op needs is not copied.
   static Schedule Finish(Bookings bookings, std::int64_t limit, std::string policy) {
-    for (std::size_t i = bookings.swaps().size(); i-- > 0;) bookings.DropIfBelow(i, limit);
+    bookings.DropWhatIsNotNeeded(limit);
     return bookings.ToSchedule(std::move(policy));
   }
   void Spend(std::uint64_t work) { left_ -= std::min(left_, work); }
@@ -132,25 +137,28 @@ Ns PauseOf(const Problem& problem, std::int64_t slowdown) {
 
 std::optional<Schedule> WithinAt(std::int64_t slowdown, const Problem& problem, std::int64_t limit,
                                  Search& search) {
-  for (const Pauses pauses : kAllPauses) {
-    const Stretched stretched = Stretch(problem, pauses, PauseOf(problem, slowdown));
+  for (const Spread spread : kAllSpreads) {
+    const Stretched stretched =
+        Stretch(problem, SpreadPauses(problem, spread, PauseOf(problem, slowdown)));
     std::optional<Schedule> found =
-        search.AnyWithin(stretched.problem, limit, absl::StrCat(", ", NameOf(pauses)));
+        search.AnyWithin(stretched.problem, limit, absl::StrCat(", ", NameOf(spread)));
     if (found) return Unstretch(stretched, *std::move(found));
   }
   return std::nullopt;
 }
 
-// The least slowdown with which the limit is kept: doubled until it is, then halved.
-std::optional<Schedule> SlowDown(const Problem& problem, std::int64_t limit, Search& search) {
-  constexpr std::int64_t kFirst = 2000;
+// The least slowdown below `most` with which the limit is kept: raised until it is, then
+// halved.
+std::optional<Schedule> SpreadSlowdown(const Problem& problem, std::int64_t limit,
+                                       std::int64_t most, Search& search) {
+  constexpr std::int64_t kFirst = 20000;
   constexpr std::int64_t kFine = 500;
   std::optional<Schedule> best;
   std::int64_t low = 0;
   std::int64_t high = kFirst;
-  while (!best && high <= kMostSlowdown) {
+  while (!best && high <= most) {
     best = WithinAt(high, problem, limit, search);
-    if (!best) low = std::exchange(high, 2 * high);
+    if (!best) low = std::exchange(high, 4 * high);
   }
   while (best && high - low > kFine && !search.is_over()) {
     const std::int64_t middle = low + (high - low) / 2;
@@ -161,15 +169,52 @@ std::optional<Schedule> SlowDown(const Problem& problem, std::int64_t limit, Sea
   return best;
 }
 
+// By pauses where they are needed, and by pauses that are spread.
+std::optional<Schedule> SlowDown(const Problem& problem, const Machine& machine, std::int64_t limit,
+                                 std::uint64_t max_work, Search& search) {
+  PauseSearch pauses(problem, machine);
+  std::optional<Schedule> best;
+  Ns most = PauseOf(problem, kMostSlowdown);
+  for (const Rule& rule : kPauseRules) {
+    std::optional<Schedule> found =
+        pauses.Keep(rule, limit, most, max_work / (kPauseRules.size() + 1));
+    if (!found) continue;
+    most = found->step_ns - StepNs(problem) - 1;
+    best = std::move(found);
+  }
+  search.Grant(max_work / (kPauseRules.size() + 1));
+  const std::int64_t least = best ? SlowdownOf(problem, *best) : kMostSlowdown;
+  std::optional<Schedule> spread = SpreadSlowdown(problem, limit, least, search);
+  if (!best || (spread && spread->step_ns < best->step_ns)) best = std::move(spread);
+  return best;
+}
+
+// The lowest limit that pauses keep which are no longer than `most` together.
+void LowerWithPauses(const Problem& problem, const Machine& machine, Ns most,
+                     std::uint64_t max_work, Schedule* best) {
+  PauseSearch pauses(problem, machine);
+  for (const Rule& rule : kPauseRules) {
+    std::int64_t high = best->peak_bytes;
+    std::int64_t low = high - high / (kNearby / 2);
+    const std::uint64_t end = pauses.work() + max_work / kPauseRules.size();
+    while (high - low > best->peak_bytes / 1000 && pauses.work() < end) {
+      const std::int64_t limit = low + (high - low) / 2;
+      std::optional<Schedule> found = pauses.Keep(rule, limit, most, end - pauses.work());
+      (found ? high : low) = limit;
+      if (found && IsBetter(*found, *best)) *best = *std::move(found);
+    }
+  }
+}
+
 absl::StatusOr<Schedule> KeepLimit(const Problem& problem, const Machine& machine,
-                                   std::int64_t limit, Search& search) {
+                                   std::int64_t limit, std::uint64_t max_work, Search& search) {
   Schedule scored = BestScore(problem, machine, limit);
   std::optional<Schedule> best = search.Within(problem, limit);
   if (scored.peak_bytes <= limit && (!best || BytesCopied(scored) < BytesCopied(*best))) {
     return scored;
   }
   const std::int64_t lowest = LowestPeak(problem, FindWindows(problem));
-  if (!best && lowest <= limit) best = SlowDown(problem, limit, search);
+  if (!best && lowest <= limit) best = SlowDown(problem, machine, limit, max_work / 2, search);
   if (best) return *std::move(best);
   return absl::ResourceExhaustedError(
       absl::StrCat("no schedule was found that keeps the limit of ", limit,
@@ -182,19 +227,22 @@ absl::StatusOr<Schedule> PlanSwaps(const Problem& problem, const Machine& machin
                                    const PlanOptions& options) {
   Search search(machine);
   search.Grant(options.max_work);
-  if (goal.limit > 0) return KeepLimit(problem, machine, goal.limit, search);
+  if (goal.limit > 0) return KeepLimit(problem, machine, goal.limit, options.max_work, search);
   Schedule best = BestScore(problem, machine, 0);
-  const std::uint64_t parts = goal.slowdown == 0 ? 1 : kAllPauses.size() + 1;
+  const std::uint64_t parts = goal.slowdown == 0 ? 1 : kAllSpreads.size() + 2;
   search.Grant(options.max_work / parts);
   search.Lower(problem, AllRules().size(), "", &best);
   if (goal.slowdown == 0) return best;
-  for (const Pauses pauses : kAllPauses) {
-    const Stretched stretched = Stretch(problem, pauses, PauseOf(problem, goal.slowdown));
+  for (const Spread spread : kAllSpreads) {
+    const Stretched stretched =
+        Stretch(problem, SpreadPauses(problem, spread, PauseOf(problem, goal.slowdown)));
     Schedule lower = best;
     search.Grant(options.max_work / parts);
-    search.Lower(stretched.problem, kCheapRules, absl::StrCat(", ", NameOf(pauses)), &lower);
+    search.Lower(stretched.problem, kCheapRules, absl::StrCat(", ", NameOf(spread)), &lower);
     if (IsBetter(lower, best)) best = Unstretch(stretched, std::move(lower));
   }
+  LowerWithPauses(problem, machine, PauseOf(problem, goal.slowdown), options.max_work / parts,
+                  &best);
   return best;
 }
 

@@ -16,22 +16,22 @@ struct Span {
 };
 
 // The part of the step over which pauses are spread.
-Span SpanOf(const Problem& problem, Pauses pauses) {
+Span SpanOf(const Problem& problem, Spread spread) {
   const Timeline timeline(problem);
   const auto highest =
       std::max_element(problem.ops.begin(), problem.ops.end(),
                        [](const Op& a, const Op& b) { return a.live_bytes < b.live_bytes; });
   const Ns peak = timeline.Start(static_cast<std::int32_t>(highest - problem.ops.begin()));
-  switch (pauses) {
-    case Pauses::kEverywhere:
+  switch (spread) {
+    case Spread::kEverywhere:
       return {0, timeline.period()};
-    case Pauses::kBeforePeak:
+    case Spread::kBeforePeak:
       return {0, peak};
-    case Pauses::kAfterPeak:
+    case Spread::kAfterPeak:
       return {peak, timeline.period()};
-    case Pauses::kAroundPeak:
+    case Spread::kAroundPeak:
       return {peak / 2, peak + (timeline.period() - peak) / 2};
-    case Pauses::kAtPeak:
+    case Spread::kAtPeak:
       return {peak, peak};
   }
   return {0, timeline.period()};
@@ -46,41 +46,47 @@ Ns Due(Span span, Ns now, Ns sum) {
 
 }  // namespace
 
-const char* NameOf(Pauses pauses) {
-  switch (pauses) {
-    case Pauses::kEverywhere:
+const char* NameOf(Spread spread) {
+  switch (spread) {
+    case Spread::kEverywhere:
       return "pauses everywhere";
-    case Pauses::kBeforePeak:
+    case Spread::kBeforePeak:
       return "pauses before the peak";
-    case Pauses::kAfterPeak:
+    case Spread::kAfterPeak:
       return "pauses after the peak";
-    case Pauses::kAroundPeak:
+    case Spread::kAroundPeak:
       return "pauses around the peak";
-    case Pauses::kAtPeak:
+    case Spread::kAtPeak:
       return "a pause at the peak";
   }
   return "";
 }
 
-Stretched Stretch(const Problem& problem, Pauses pauses, Ns sum) {
-  const Span span = SpanOf(problem, pauses);
-  Stretched stretched;
-  std::vector<Op>& ops = stretched.problem.ops;
+std::vector<Ns> SpreadPauses(const Problem& problem, Spread spread, Ns sum) {
+  const Span span = SpanOf(problem, spread);
+  std::vector<Ns> pauses(problem.ops.size());
   Ns now = 0;
   Ns given = 0;
-  for (const Op& op : problem.ops) {
+  for (std::size_t i = 0; i < pauses.size(); ++i) {
     const Ns due = Due(span, now, sum);
     if (due > given && (due == sum || due - given > sum / kPlaces)) {
-      ops.push_back({"pause", 0, due - given, op.waiting_bytes, op.waiting_bytes});
+      pauses[i] = due - given;
       given = due;
     }
+    now += problem.ops[i].ns;
+  }
+  pauses.front() += sum - given;
+  return pauses;
+}
+
+Stretched Stretch(const Problem& problem, const std::vector<Ns>& pauses) {
+  Stretched stretched;
+  std::vector<Op>& ops = stretched.problem.ops;
+  for (std::size_t i = 0; i < pauses.size(); ++i) {
+    const Op& op = problem.ops[i];
+    if (pauses[i] > 0) ops.push_back({"pause", 0, pauses[i], op.waiting_bytes, op.waiting_bytes});
     stretched.place.push_back(static_cast<std::int32_t>(ops.size()));
     ops.push_back(op);
-    now += op.ns;
-  }
-  if (given < sum) {
-    const std::int64_t waiting = ops.front().waiting_bytes;
-    ops.push_back({"pause", 0, sum - given, waiting, waiting});
   }
   const std::int32_t old_count = static_cast<std::int32_t>(problem.ops.size());
   const std::int32_t count = static_cast<std::int32_t>(ops.size());
@@ -96,22 +102,22 @@ Stretched Stretch(const Problem& problem, Pauses pauses, Ns sum) {
   return stretched;
 }
 
+std::int32_t Stretched::OpAt(std::int32_t op) const {
+  const std::int32_t count = static_cast<std::int32_t>(problem.ops.size());
+  const std::int32_t ops = static_cast<std::int32_t>(place.size());
+  const auto at = std::lower_bound(place.begin(), place.end(), op % count);
+  return static_cast<std::int32_t>(at - place.begin()) + op / count * ops;
+}
+
 Schedule Unstretch(const Stretched& stretched, Schedule schedule) {
-  const std::int32_t count = static_cast<std::int32_t>(stretched.problem.ops.size());
-  const std::int32_t ops = static_cast<std::int32_t>(stretched.place.size());
-  // The first op at or after one of the step with pauses.
-  const auto move = [&](std::int32_t op) {
-    const auto place = std::lower_bound(stretched.place.begin(), stretched.place.end(), op % count);
-    return static_cast<std::int32_t>(place - stretched.place.begin()) + op / count * ops;
-  };
   std::vector<Ns> starts;
   for (const std::int32_t place : stretched.place) starts.push_back(schedule.starts[place]);
   schedule.starts = std::move(starts);
   for (Swap& swap : schedule.swaps) {
-    swap.after = move(swap.after);
-    swap.before = move(swap.before);
-    swap.gone_from = move(swap.gone_from);
-    swap.gone_until = move(swap.gone_until);
+    swap.after = stretched.OpAt(swap.after);
+    swap.before = stretched.OpAt(swap.before);
+    swap.gone_from = stretched.OpAt(swap.gone_from);
+    swap.gone_until = stretched.OpAt(swap.gone_until);
   }
   return schedule;
 }

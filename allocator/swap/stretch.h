@@ -10,17 +10,23 @@
 
 namespace thimble::swap {
 
-// Where the pauses of a step are.
-enum class Pauses : std::uint8_t { kEverywhere, kBeforePeak, kAfterPeak, kAroundPeak, kAtPeak };
-const char* NameOf(Pauses pauses);
+// How pauses are spread over a step, before anything is known of what it lacks.
+enum class Spread : std::uint8_t { kEverywhere, kBeforePeak, kAfterPeak, kAroundPeak, kAtPeak };
+const char* NameOf(Spread spread);
+
+// Nanoseconds before each op, `sum` together, at no more than a few dozen places.
+std::vector<Ns> SpreadPauses(const Problem& problem, Spread spread, Ns sum);
 
 struct Stretched {
   Problem problem;                  // the step with its pauses
   std::vector<std::int32_t> place;  // where each op of the step without them is in it
+
+  // The first op of the step without pauses at or after one of the step with them.
+  std::int32_t OpAt(std::int32_t op) const;
 };
 
-// Adds pauses of `sum` nanoseconds together, at no more than a few dozen places.
-Stretched Stretch(const Problem& problem, Pauses pauses, Ns sum);
+// `pauses` are nanoseconds before each op; no op where that is 0.
+Stretched Stretch(const Problem& problem, const std::vector<Ns>& pauses);
 
 // The same schedule for the step without pauses: ops begin later instead.
 Schedule Unstretch(const Stretched& stretched, Schedule schedule);

@@ -39,13 +39,15 @@ class TargetSearch {
   // Books until no op has more than `limit`, or until one of these cannot be helped.
   Bookings Run(const Rule& rule, std::int64_t limit);
 
+  // The op over the limit that is served next; past the last one if there is none.
+  std::int32_t NextOp(const Rule& rule, std::int64_t limit,
+                      const std::vector<std::int64_t>& left) const;
+
   std::uint64_t work() const { return work_; }  // done so far, in units of a few nanoseconds
 
  private:
   using Wide = __int128;
 
-  std::int32_t NextOp(const Rule& rule, std::int64_t limit,
-                      const std::vector<std::int64_t>& left) const;
   std::optional<Swap> BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
                               const Bookings& bookings);
   // Bytes over the limit that go, summed over ops.
