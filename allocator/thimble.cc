@@ -23,9 +23,11 @@
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
 #include "allocator/observe/log_summary.h"
+#include "allocator/observe/swap_summary.h"
 #include "allocator/plan/csv.h"
 #include "allocator/plan/solver.h"
 #include "allocator/plan/validator.h"
+#include "allocator/swap/settings.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
@@ -214,6 +216,22 @@ thimble_plan_info ToC(const plan::Plan& plan) {
   out.buffers = plan.offsets.size();
   out.height = static_cast<uint64_t>(plan.height);
   out.lower_bound = static_cast<uint64_t>(plan.lower_bound);
+  return out;
+}
+
+thimble_swap_info ToC(const SwapSummary& summary) {
+  thimble_swap_info out = {};
+  out.peak_before = static_cast<uint64_t>(summary.peak_before);
+  out.peak_after = static_cast<uint64_t>(summary.schedule.peak_bytes);
+  out.slowdown_ppm = static_cast<uint64_t>(summary.slowdown);
+  out.bytes_out = static_cast<uint64_t>(summary.schedule.bytes_out);
+  out.bytes_in = static_cast<uint64_t>(summary.schedule.bytes_in);
+  out.swaps = summary.schedule.swaps.size();
+  out.peak_doa = static_cast<uint64_t>(summary.autoswap[0]);
+  out.peak_aoa = static_cast<uint64_t>(summary.autoswap[1]);
+  out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);
+  out.peak_swdoa = static_cast<uint64_t>(summary.autoswap[3]);
+  summary.schedule.policy.copy(out.policy, sizeof(out.policy) - 1);
   return out;
 }
 
@@ -454,6 +472,20 @@ thimble_status thimble_plan_file(const char* problem, const char* plan, double s
     }
     if (info == nullptr) return absl::OkStatus();
     return thimble::CopyOut(thimble::ToC(found), info);
+  });
+}
+
+thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
+                                 thimble_swap_info* info) {
+  if (trace == nullptr) return NullArgument("trace");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto settings,
+                             thimble::swap::ParseSettings(options == nullptr ? "" : options));
+    THIMBLE_ASSIGN_OR_RETURN(
+        const auto summary,
+        thimble::PlanSwapFile(trace, settings, schedule == nullptr ? "" : schedule));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
   });
 }
 

@@ -250,6 +250,31 @@ typedef struct thimble_plan_info {
 thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
                                  uint64_t seed, thimble_plan_info* info);
 
+/* What a swap plan comes to. */
+typedef struct thimble_swap_info {
+  size_t struct_size;
+  uint64_t peak_before;  /* most bytes that are live in the step */
+  uint64_t peak_after;   /* most bytes on the device with the schedule */
+  uint64_t slowdown_ppm; /* how much longer a step takes, in millionths, if all is as modelled */
+  uint64_t bytes_out;    /* bytes copied to the host in a step */
+  uint64_t bytes_in;     /* bytes copied back */
+  uint64_t swaps;        /* number of times that a block leaves */
+  uint64_t peak_doa;     /* peak_after for the scores of AutoSwap, without slowdown */
+  uint64_t peak_aoa;
+  uint64_t peak_wdoa;
+  uint64_t peak_swdoa;
+  char policy[64]; /* which of the searches found it */
+} thimble_swap_info;
+
+/* Plans which blocks of a training step wait on the host, and when, so that the step needs less
+ * memory. Reads a text trace with accesses (O lines) from the file `trace`, writes one line per
+ * block that leaves to `schedule`, and what it comes to to `info`; either may be NULL. `options` is
+ * key:value,key:value or NULL: limit (the largest peak that is low enough) or slowdown (percent of
+ * a step that may be lost; 0), bus (13, 24, or OUT/IN in GB/s; 13) and run_ahead_ms (0). A limit
+ * that no schedule keeps is OUT_OF_MEMORY. */
+thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
+                                 thimble_swap_info* info);
+
 /* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
  * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes);

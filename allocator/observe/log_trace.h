@@ -15,7 +15,7 @@ namespace thimble {
 // is allocated twice without a free is refused.
 absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events);
 
-// With made-up addresses, one per id, and no times.
+// With made-up addresses, one per id, and no times. A log has no accesses: they are left out.
 std::vector<Event> EventsFromTrace(const Trace& trace);
 
 // A trace from a file of either kind.

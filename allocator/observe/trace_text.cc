@@ -1,11 +1,16 @@
 #include "allocator/observe/trace_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/base/whole_file.h"
@@ -15,6 +20,8 @@ namespace {
 
 constexpr Bytes kMaxBytes = Bytes{1} << 63;
 constexpr std::uint32_t kMaxIds = ~std::uint32_t{0};
+constexpr double kMaxSeconds = 86400;  // of an op; every nanosecond below is exact in a double
+constexpr std::int64_t kNsPerSecond = 1000000000;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -59,12 +66,17 @@ class Parser {
   absl::Status ParseAllocate(absl::string_view fields);
   absl::Status ParseFree(absl::string_view fields);
   absl::Status ParseStep(absl::string_view fields);
+  absl::Status ParseAccess(absl::string_view fields);
 
   absl::StatusOr<std::uint64_t> TakeNumber(absl::string_view* fields, absl::string_view what,
                                            absl::string_view form) const;
   // Zero where the line has ended already.
   absl::StatusOr<std::uint64_t> TakeOptionalNumber(absl::string_view* fields,
                                                    absl::string_view what) const;
+  absl::StatusOr<std::int64_t> TakeDuration(absl::string_view* fields) const;
+  // "r:1,2", where `prefix` is "r:".
+  absl::StatusOr<std::vector<std::uint32_t>> TakeBlocks(absl::string_view* fields,
+                                                        absl::string_view prefix) const;
   absl::Status ExpectEnd(absl::string_view fields, absl::string_view form) const;
   absl::StatusOr<std::uint32_t> TakeId();
   absl::Status Error(absl::string_view text, absl::string_view wrong_and_remedy) const;
@@ -80,6 +92,7 @@ class Parser {
 
 constexpr absl::string_view kAllocateForm = "write 'A <id> <bytes> [stream] [key]'";
 constexpr absl::string_view kFreeForm = "write 'F <id>'";
+constexpr absl::string_view kAccessForm = "write 'O <op> <seconds> r:<id,id> w:<id,id>'";
 
 absl::Status Parser::Error(absl::string_view text, absl::string_view wrong_and_remedy) const {
   return absl::InvalidArgumentError(
@@ -171,6 +184,54 @@ absl::Status Parser::ParseStep(absl::string_view fields) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::int64_t> Parser::TakeDuration(absl::string_view* fields) const {
+  const absl::string_view field = NextField(fields);
+  if (field.empty()) return Error(text_, absl::StrCat("lacks its seconds: ", kAccessForm));
+  double seconds = 0;
+  if (!absl::SimpleAtod(field, &seconds) || !(seconds >= 0 && seconds <= kMaxSeconds)) {
+    return Error(field, absl::StrCat("is no duration: write seconds from 0 to ", kMaxSeconds));
+  }
+  return std::llround(seconds * kNsPerSecond);
+}
+
+absl::StatusOr<std::vector<std::uint32_t>> Parser::TakeBlocks(absl::string_view* fields,
+                                                              absl::string_view prefix) const {
+  const absl::string_view field = NextField(fields);
+  absl::string_view ids = field;
+  if (!absl::ConsumePrefix(&ids, prefix)) {
+    return Error(field.empty() ? text_ : field,
+                 absl::StrCat(field.empty() ? "lacks " : "is not ", prefix, ": ", kAccessForm));
+  }
+  std::vector<std::uint32_t> blocks;
+  if (ids.empty() || ids == "-") return blocks;
+  while (true) {
+    const std::size_t length = std::min(ids.find(','), ids.size());
+    const absl::string_view id_text = ids.substr(0, length);
+    const std::optional<std::uint64_t> id = ParseNumber(id_text);
+    if (!id) return Error(field, absl::StrCat("is no list of ids: ", kAccessForm));
+    const auto block = live_.find(*id);
+    if (block == live_.end()) {
+      return Error(id_text, "is not live: remove it, or add the A line that the recording missed");
+    }
+    blocks.push_back(block->second.op.id);
+    if (length == ids.size()) return blocks;
+    ids.remove_prefix(length + 1);
+  }
+}
+
+absl::Status Parser::ParseAccess(absl::string_view fields) {
+  TraceAccess access;
+  access.at = trace_.ops.size();
+  access.name = std::string(NextField(&fields));
+  if (access.name.empty()) return Error(text_, absl::StrCat("lacks an op: ", kAccessForm));
+  THIMBLE_ASSIGN_OR_RETURN(access.ns, TakeDuration(&fields));
+  THIMBLE_ASSIGN_OR_RETURN(access.reads, TakeBlocks(&fields, "r:"));
+  THIMBLE_ASSIGN_OR_RETURN(access.writes, TakeBlocks(&fields, "w:"));
+  THIMBLE_RETURN_IF_ERROR(ExpectEnd(fields, kAccessForm));
+  trace_.accesses.push_back(std::move(access));
+  return absl::OkStatus();
+}
+
 absl::Status Parser::ParseLine(absl::string_view line) {
   ++line_;
   text_ = line;
@@ -180,7 +241,7 @@ absl::Status Parser::ParseLine(absl::string_view line) {
   if (letter == "A") return ParseAllocate(fields);
   if (letter == "F") return ParseFree(fields);
   if (letter == "S") return ParseStep(fields);
-  if (letter == "O") return absl::OkStatus();
+  if (letter == "O") return ParseAccess(fields);
   return Error(letter, "is no event: a line starts with A, F, S, O or #");
 }
 
@@ -203,8 +264,18 @@ absl::StatusOr<Trace> ReadTraceFile(const std::string& path) {
 
 absl::Status WriteTraceFile(const Trace& trace, const std::string& path) {
   std::string text;
-  for (const TraceOp& op : trace.ops) AppendTraceOp(op, &text);
+  AppendTrace(trace, &text);
   return WriteWholeFile(text, path);
+}
+
+void AppendTrace(const Trace& trace, std::string* text) {
+  auto access = trace.accesses.begin();
+  for (std::size_t at = 0; at <= trace.ops.size(); ++at) {
+    for (; access != trace.accesses.end() && access->at == at; ++access) {
+      AppendTraceAccess(*access, text);
+    }
+    if (at < trace.ops.size()) AppendTraceOp(trace.ops[at], text);
+  }
 }
 
 void AppendTraceOp(const TraceOp& op, std::string* text) {
@@ -223,6 +294,13 @@ void AppendTraceOp(const TraceOp& op, std::string* text) {
       break;
   }
   text->push_back('\n');
+}
+
+void AppendTraceAccess(const TraceAccess& access, std::string* text) {
+  const std::string seconds =
+      absl::StrFormat("%d.%09d", access.ns / kNsPerSecond, access.ns % kNsPerSecond);
+  absl::StrAppend(text, "O ", access.name, " ", seconds, " r:", absl::StrJoin(access.reads, ","),
+                  " w:", absl::StrJoin(access.writes, ","), "\n");
 }
 
 }  // namespace thimble

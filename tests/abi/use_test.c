@@ -221,6 +221,38 @@ static void PlansAreMadeFromFiles(void) {
   remove(plan);
 }
 
+static void SwapsArePlannedFromFiles(void) {
+  char trace[4096];
+  char schedule[4096 + 8];
+  const char* folder = getenv("TEST_TMPDIR");
+  snprintf(trace, sizeof(trace), "%s/use_test.%d.trace", folder ? folder : "/tmp", (int)getpid());
+  snprintf(schedule, sizeof(schedule), "%s.csv", trace);
+  FILE* file = fopen(trace, "w");
+  EXPECT(file != NULL);
+  fputs(
+      "A 1 20000000\nS\nO a 0.01 r:1 w:\nO b 0.01 r: w:\nA 2 10000000\nO c 0.01 r: w:2\nF 2\n"
+      "O d 0.01 r: w:\nO e 0.01 r:1 w:\nS\n",
+      file);
+  fclose(file);
+  thimble_swap_info info = {.struct_size = sizeof(info)};
+  EXPECT_OK(thimble_swap_file(trace, schedule, "bus:24", &info));
+  EXPECT(info.peak_before == 30000000 && info.peak_after == 20000000 && info.slowdown_ppm == 0);
+  EXPECT(info.bytes_out == 20000000 && info.bytes_in == 20000000 && info.swaps == 1);
+  EXPECT(info.peak_doa == 20000000 && info.policy[0] != 0);
+  file = fopen(schedule, "r");
+  EXPECT(file != NULL);
+  char line[128];
+  EXPECT(fgets(line, sizeof(line), file) != NULL && strncmp(line, "block,key,bytes,", 16) == 0);
+  fclose(file);
+  EXPECT_OK(thimble_swap_file(trace, NULL, NULL, NULL));
+  EXPECT_ERROR(thimble_swap_file(trace, NULL, "limit:1", &info), THIMBLE_OUT_OF_MEMORY, "1 bytes");
+  EXPECT_ERROR(thimble_swap_file(trace, NULL, "speed:1", &info), THIMBLE_INVALID_ARGUMENT, "speed");
+  EXPECT_ERROR(thimble_swap_file("/no/such", NULL, "", &info), THIMBLE_UNAVAILABLE, "/no/such");
+  EXPECT_ERROR(thimble_swap_file(NULL, NULL, "", &info), THIMBLE_INVALID_ARGUMENT, "trace");
+  remove(trace);
+  remove(schedule);
+}
+
 int main(void) {
   thimble_arena* arena = NULL;
   EXPECT(thimble_abi_version() == THIMBLE_ABI_VERSION);
@@ -237,6 +269,7 @@ int main(void) {
   TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
   PlansAreMadeFromFiles();
+  SwapsArePlannedFromFiles();
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();
   AStreamCanEnd(arena);

@@ -14,6 +14,11 @@ bool AreEqual(const thimble::TraceOp& a, const thimble::TraceOp& b) {
          a.key == b.key;
 }
 
+bool AreEqual(const thimble::TraceAccess& a, const thimble::TraceAccess& b) {
+  return a.at == b.at && a.name == b.name && a.ns == b.ns && a.reads == b.reads &&
+         a.writes == b.writes;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -23,11 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_EXPECT(absl::StartsWith(trace.status().message(), "fuzz.trace:"));
     return 0;
   }
-  std::string text;
   for (const thimble::TraceOp& op : trace->ops) {
     FUZZ_EXPECT(op.kind == thimble::TraceOpKind::kStep || op.id < trace->ids);
-    AppendTraceOp(op, &text);
   }
+  std::string text;
+  AppendTrace(*trace, &text);
   const auto again = thimble::ParseTrace(text, "again.trace");
   FUZZ_EXPECT(again.ok());
   FUZZ_EXPECT(again->ids == trace->ids);
@@ -35,6 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_EXPECT(again->ops.size() == trace->ops.size());
   for (std::size_t i = 0; i < trace->ops.size(); ++i) {
     FUZZ_EXPECT(AreEqual(again->ops[i], trace->ops[i]));
+  }
+  FUZZ_EXPECT(again->accesses.size() == trace->accesses.size());
+  for (std::size_t i = 0; i < trace->accesses.size(); ++i) {
+    FUZZ_EXPECT(AreEqual(again->accesses[i], trace->accesses[i]));
   }
   return 0;
 }

@@ -12,7 +12,9 @@ namespace thimble {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string ErrorOf(absl::string_view text) {
   return std::string(ParseTrace(text, "t.trace").status().message());
@@ -46,12 +48,31 @@ TEST(TraceText, MaxLiveIsTheLargestSumOfRequestedBytes) {
   EXPECT_EQ(trace->max_live_bytes, 150u);
 }
 
-TEST(TraceText, SkipsCommentsEmptyLinesAccessesAndCarriageReturns) {
-  const auto trace =
-      ParseTrace("# recorded\n\n  \t\nO MatMul 0.001 r:1,2 w:3\nA 1 0\r\nS\n#\nF 1", "t");
+TEST(TraceText, SkipsCommentsEmptyLinesAndCarriageReturns) {
+  const auto trace = ParseTrace("# recorded\n\n  \t\nA 1 0\r\nS\n#\nF 1", "t");
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->ops.size(), 3u);
   EXPECT_EQ(trace->ops[1].kind, TraceOpKind::kStep);
+}
+
+TEST(TraceText, AnAccessKeepsItsPlaceItsTimeAndItsBlocks) {
+  const auto trace =
+      ParseTrace("A 7 8\nA 9 8\nO MatMul 0.001 r:7,7 w:9\nF 7\nO grad/Relu 4.5e-06 r: w:-\n", "t");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->ops.size(), 3u);
+  ASSERT_EQ(trace->accesses.size(), 2u);
+  const TraceAccess& first = trace->accesses[0];
+  EXPECT_EQ(first.at, 2u);
+  EXPECT_EQ(first.name, "MatMul");
+  EXPECT_EQ(first.ns, 1000000);
+  EXPECT_THAT(first.reads, ElementsAre(0, 0));
+  EXPECT_THAT(first.writes, ElementsAre(1));
+  const TraceAccess& second = trace->accesses[1];
+  EXPECT_EQ(second.at, 3u);
+  EXPECT_EQ(second.name, "grad/Relu");
+  EXPECT_EQ(second.ns, 4500);
+  EXPECT_THAT(second.reads, IsEmpty());
+  EXPECT_THAT(second.writes, IsEmpty());
 }
 
 TEST(TraceText, WhatIsLiveAtTheEndStaysLive) {
@@ -105,6 +126,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"F\n", "1", "'F'", "lacks an id: write 'F <id>'"},
         BadLine{"A 1 8\nF 1 2\n", "2", "'2'", "one field too many: write 'F <id>'"},
         BadLine{"S 1\n", "1", "'1'", "one field too many: write 'S' alone"},
+        BadLine{"O\n", "1", "'O'", "lacks an op: write 'O <op> <seconds> r:"},
+        BadLine{"O MatMul\n", "1", "'O MatMul'", "lacks its seconds: write 'O <op>"},
+        BadLine{"O MatMul r: w:\n", "1", "'r:'", "is no duration: write seconds from 0 to 86400"},
+        BadLine{"O MatMul -1 r: w:\n", "1", "'-1'", "is no duration"},
+        BadLine{"O MatMul nan r: w:\n", "1", "'nan'", "is no duration"},
+        BadLine{"O MatMul 86401 r: w:\n", "1", "'86401'", "is no duration"},
+        BadLine{"O MatMul 1\n", "1", "'O MatMul 1'", "lacks r:"},
+        BadLine{"O MatMul 1 w: r:\n", "1", "'w:'", "is not r:: write 'O <op>"},
+        BadLine{"O MatMul 1 r:\n", "1", "'O MatMul 1 r:'", "lacks w:"},
+        BadLine{"A 1 8\nO MatMul 1 r:1,2 w:\n", "2", "'2'", "is not live: remove it, or add"},
+        BadLine{"A 1 8\nF 1\nO MatMul 1 r: w:1\n", "3", "'1'", "is not live"},
+        BadLine{"A 1 8\nO MatMul 1 r:1, w:\n", "2", "'r:1,'", "is no list of ids: write"},
+        BadLine{"A 1 8\nO MatMul 1 r:,1 w:\n", "2", "'r:,1'", "is no list of ids"},
+        BadLine{"A 1 8\nO MatMul 1 r:x w:\n", "2", "'r:x'", "is no list of ids"},
+        BadLine{"O MatMul 1 r: w: 3\n", "1", "'3'", "one field too many: write 'O <op>"},
         BadLine{"B 1 8\n", "1", "'B'", "a line starts with A, F, S, O or #"},
         BadLine{"A1 8\n", "1", "'A1'", "a line starts with"},
         BadLine{"\x01\xff\n", "1", "'\\x01\\xff'", "a line starts with"}));
@@ -116,11 +152,13 @@ TEST(TraceText, ALongBadLineIsShownInPart) {
 }
 
 TEST(TraceText, WhatIsWrittenReadsBackTheSame) {
-  const std::string text = "A 0 10\nA 1 20 4 0\nS\nF 0\nA 0 30 0 12345\nF 1\n";
+  const std::string text =
+      "O start 0.000000000 r: w:\nA 0 10\nA 1 20 4 0\nS\nO MatMul 86399.999999999 r:0,1 w:1\nF 0\n"
+      "A 0 30 0 12345\nF 1\nO end 1.000000001 r: w:0\n";
   const auto trace = ParseTrace(text, "t");
   ASSERT_TRUE(trace.ok()) << trace.status();
   std::string written;
-  for (const TraceOp& op : trace->ops) AppendTraceOp(op, &written);
+  AppendTrace(*trace, &written);
   EXPECT_EQ(written, text);
 }
 

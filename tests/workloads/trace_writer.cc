@@ -34,6 +34,11 @@ void TraceWriter::Free(std::uint32_t id) {
 
 void TraceWriter::Step() { AppendTraceOp(TraceOp{}, &text_); }
 
+void TraceWriter::Access(const std::string& op, std::int64_t ns, std::vector<std::uint32_t> reads,
+                         std::vector<std::uint32_t> writes) {
+  AppendTraceAccess({/*at=*/0, op, ns, std::move(reads), std::move(writes)}, &text_);
+}
+
 std::string TraceWriter::Finish() && {
   for (std::uint32_t id = 0; id < sizes_.size(); ++id) {
     if (sizes_[id] != kNotLive) Free(id);

@@ -16,6 +16,9 @@ class TraceWriter {
   std::uint32_t Allocate(Bytes bytes);
   void Free(std::uint32_t id);
   void Step();
+  // An op that reads and writes live blocks.
+  void Access(const std::string& op, std::int64_t ns, std::vector<std::uint32_t> reads,
+              std::vector<std::uint32_t> writes);
 
   Bytes bytes_of(std::uint32_t id) const { return sizes_[id]; }
   Bytes live_bytes() const { return live_bytes_; }

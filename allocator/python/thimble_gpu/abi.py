@@ -8,6 +8,7 @@ import ctypes
 import os
 
 OK = 0
+OUT_OF_MEMORY = 2
 ABI_VERSION = 1
 
 # Of thimble_stats and the others, in their order; //tests/wheel compares with the header.
@@ -43,6 +44,16 @@ class PlanInfo(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in PLAN_INFO]
 
 
+SWAP_INFO = ("peak_before", "peak_after", "slowdown_ppm", "bytes_out", "bytes_in", "swaps",
+             "peak_doa", "peak_aoa", "peak_wdoa", "peak_swdoa")
+
+
+class SwapInfo(ctypes.Structure):
+    """thimble_swap_info."""
+    _fields_ = ([("struct_size", ctypes.c_size_t)] +
+                [(name, ctypes.c_uint64) for name in SWAP_INFO] + [("policy", ctypes.c_char * 64)])
+
+
 class ThimbleError(RuntimeError):
     """Thimble refused a request; the text says which value was wrong and what to do."""
 
@@ -67,6 +78,8 @@ _FUNCTIONS = (
     ("thimble_plan_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
       ctypes.POINTER(PlanInfo))),
+    ("thimble_swap_file", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(SwapInfo))),
     ("thimble_snapshot", ctypes.c_int,
      (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t))),
 )

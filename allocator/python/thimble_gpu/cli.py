@@ -10,6 +10,7 @@ from thimble_gpu import doctor
 from thimble_gpu import figures
 from thimble_gpu import plan
 from thimble_gpu import run
+from thimble_gpu import swap
 from thimble_gpu.version import __version__
 
 
@@ -18,7 +19,7 @@ def main(arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, doctor, plan, figures):
+    for command in (run, doctor, plan, swap, figures):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     return options.function(options)

@@ -1,0 +1,217 @@
+#include "allocator/observe/swap_problem.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "allocator/base/quote.h"
+#include "allocator/base/status_macros.h"
+#include "allocator/observe/log_trace.h"
+
+namespace thimble {
+namespace {
+
+// Ops [begin, end) of a trace, and the accesses that came before ops in (begin, end].
+struct Step {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+bool HasAccess(const Trace& trace, Step step) {
+  const auto access =
+      std::lower_bound(trace.accesses.begin(), trace.accesses.end(), step.begin,
+                       [](const TraceAccess& it, std::size_t at) { return it.at < at; });
+  return access != trace.accesses.end() && access->at <= step.end;
+}
+
+Step FindStep(const Trace& trace) {
+  std::vector<std::size_t> marks;
+  for (std::size_t i = 0; i < trace.ops.size(); ++i) {
+    if (trace.ops[i].kind == TraceOpKind::kStep) marks.push_back(i);
+  }
+  for (std::size_t i = marks.size(); i > 1; --i) {
+    const Step step = {marks[i - 2] + 1, marks[i - 1]};
+    if (HasAccess(trace, step)) return step;
+  }
+  const Step rest = {marks.empty() ? 0 : marks.back() + 1, trace.ops.size()};
+  if (!marks.empty() && HasAccess(trace, rest)) return rest;
+  return {trace.accesses.front().at, trace.ops.size()};
+}
+
+class Recording {
+ public:
+  Recording(const Trace& trace, Step step) : trace_(trace), step_(step), live_(trace.ids) {}
+
+  swap::Problem Read() &&;
+
+ private:
+  struct Life {
+    swap::Block block;
+    std::int64_t born = 0;  // the how manyth step; that of the problem is 0
+    bool is_old = false;    // allocated before the step of the problem
+    bool is_live = true;
+    std::string first;                // access, by op, occurrence and place among its blocks
+    bool was_touched_before = false;  // in an earlier step
+  };
+
+  void BeginStep();
+  void See(const TraceAccess& access);
+  void Touch(std::uint32_t id, std::int32_t op, const std::string& who);
+  void Allocate(const TraceOp& op);
+  void Free(const TraceOp& op);
+  void CloseTheCircle();
+  void JoinLives();
+  bool is_in_step() const { return at_ >= step_.begin; }
+
+  const Trace& trace_;
+  const Step step_;
+  std::size_t at_ = 0;
+  std::int64_t now_ = 0;           // steps begun so far
+  std::vector<std::size_t> live_;  // index into lives_, by TraceOp::id
+  std::vector<Life> lives_;
+  absl::flat_hash_map<std::string, std::int32_t> occurrences_;  // in this step, by name
+  // Since the last access:
+  std::int64_t bytes_ = 0;    // live now
+  std::int64_t waiting_ = 0;  // before the first allocation
+  std::int64_t highest_ = 0;  // after an allocation; 0 if there was none
+  swap::Problem problem_;
+};
+
+void Recording::BeginStep() {
+  occurrences_.clear();
+  waiting_ = bytes_;
+  highest_ = 0;
+}
+
+void Recording::Touch(std::uint32_t id, std::int32_t op, const std::string& who) {
+  Life& life = lives_[live_[id]];
+  if (life.first.empty()) life.first = absl::StrCat(who, " ", life.block.bytes);
+  if (!is_in_step()) {
+    life.was_touched_before = true;
+    return;
+  }
+  std::vector<std::int32_t>& touches = life.block.touches;
+  if (touches.empty() || touches.back() != op) touches.push_back(op);
+}
+
+void Recording::See(const TraceAccess& access) {
+  const std::int32_t occurrence = occurrences_[access.name]++;
+  const std::int32_t op = static_cast<std::int32_t>(problem_.ops.size());
+  int place = 0;
+  for (const std::vector<std::uint32_t>* blocks : {&access.reads, &access.writes}) {
+    for (const std::uint32_t id : *blocks) {
+      Touch(id, op, absl::StrCat(access.name, " ", occurrence, " ", place++));
+    }
+  }
+  if (is_in_step()) {
+    problem_.ops.push_back(
+        {access.name, occurrence, access.ns, std::max(bytes_, highest_), waiting_});
+  }
+  waiting_ = bytes_;
+  highest_ = 0;
+}
+
+void Recording::Allocate(const TraceOp& op) {
+  Life life;
+  life.block.bytes = static_cast<std::int64_t>(op.bytes);
+  life.block.key = op.key;
+  life.block.id = lives_.size();
+  life.born = now_;
+  life.is_old = !is_in_step();
+  live_[op.id] = lives_.size();
+  lives_.push_back(std::move(life));
+  bytes_ += static_cast<std::int64_t>(op.bytes);
+  highest_ = std::max(highest_, bytes_);
+}
+
+void Recording::Free(const TraceOp& op) {
+  Life& life = lives_[live_[op.id]];
+  life.is_live = false;
+  if (is_in_step()) life.block.dies = static_cast<std::int32_t>(problem_.ops.size());
+  bytes_ -= static_cast<std::int64_t>(op.bytes);
+  if (highest_ == 0) waiting_ = bytes_;
+}
+
+// What comes after the last access of a step belongs to the first op of the next.
+void Recording::CloseTheCircle() {
+  swap::Op& first = problem_.ops.front();
+  first.live_bytes = std::max({first.live_bytes, highest_, bytes_});
+  if (highest_ != 0) first.waiting_bytes = waiting_;
+  for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
+    swap::Op& op = problem_.ops[i];
+    const swap::Op& before = i == 0 ? problem_.ops.back() : problem_.ops[i - 1];
+    op.waiting_bytes = std::min({op.waiting_bytes, op.live_bytes, before.live_bytes});
+  }
+}
+
+// Of what was allocated in the step before and freed in this one, and what was allocated in this
+// one and is left: the same first access, the same block.
+void Recording::JoinLives() {
+  absl::flat_hash_map<std::string, Life*> left;
+  for (Life& life : lives_) {
+    if (!life.is_old && life.is_live && !life.first.empty()) left.emplace(life.first, &life);
+  }
+  const std::int32_t ops = static_cast<std::int32_t>(problem_.ops.size());
+  for (Life& life : lives_) {
+    const bool goes_on = life.is_old && !life.is_live && life.was_touched_before &&
+                         life.block.dies != swap::Block::kLives && life.born + 1 == now_;
+    const auto other = goes_on ? left.find(life.first) : left.end();
+    if (other == left.end()) continue;
+    swap::Block& block = other->second->block;
+    for (const std::int32_t touch : life.block.touches) block.touches.push_back(touch + ops);
+    block.dies = life.block.dies + ops;
+    life.block.touches.clear();
+    left.erase(other);
+  }
+}
+
+swap::Problem Recording::Read() && {
+  auto access = trace_.accesses.begin();
+  for (at_ = 0; at_ <= step_.end; ++at_) {
+    if (at_ == step_.begin) BeginStep();
+    for (; access != trace_.accesses.end() && access->at == at_; ++access) See(*access);
+    if (at_ == step_.end) break;
+    const TraceOp& op = trace_.ops[at_];
+    if (op.kind == TraceOpKind::kAllocate) Allocate(op);
+    if (op.kind == TraceOpKind::kFree) Free(op);
+    if (op.kind == TraceOpKind::kStep) {
+      occurrences_.clear();
+      ++now_;
+    }
+  }
+  CloseTheCircle();
+  for (Life& life : lives_) life.block.is_cyclic = life.is_old && life.is_live;
+  JoinLives();
+  for (Life& life : lives_) {
+    if (life.block.bytes < swap::kLeastBytes || life.block.touches.empty()) continue;
+    problem_.blocks.push_back(std::move(life.block));
+  }
+  return std::move(problem_);
+}
+
+}  // namespace
+
+absl::StatusOr<swap::Problem> SwapProblemFromTrace(const Trace& trace, absl::string_view name) {
+  if (trace.accesses.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quote(name), " has no O lines: swapping is planned from what ops access"));
+  }
+  if (trace.max_live_bytes > static_cast<Bytes>(swap::kMaxBytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quote(name), " has ", trace.max_live_bytes, " bytes live, more than 2^46"));
+  }
+  swap::Problem problem = Recording(trace, FindStep(trace)).Read();
+  const absl::Status status = swap::CheckProblem(problem);
+  if (status.ok()) return problem;
+  return absl::InvalidArgumentError(absl::StrCat(Quote(name), ": ", status.message()));
+}
+
+absl::StatusOr<swap::Problem> ReadSwapProblem(const std::string& path) {
+  THIMBLE_ASSIGN_OR_RETURN(const Trace trace, ReadTraceOrLog(path));
+  return SwapProblemFromTrace(trace, path);
+}
+
+}  // namespace thimble

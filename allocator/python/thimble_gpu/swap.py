@@ -1,0 +1,76 @@
+"""`thimble swap`: what of a training step can wait on the host, and when."""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+
+from thimble_gpu import abi
+
+
+def add_to(commands):
+    parser = commands.add_parser(
+        "swap", help="plan which blocks of a training step wait on the host",
+        description="Reads a recorded trace with accesses (O lines) and plans which blocks of its "
+        "last whole step leave the device between two uses, so that the step needs less memory.")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    goal = parser.add_mutually_exclusive_group()
+    goal.add_argument("--limit", metavar="BYTES",
+                      help="the largest peak that is low enough (8GiB, 512MiB, bytes)")
+    goal.add_argument("--slowdown", metavar="PERCENT",
+                      help="how much longer a step may take (default: 0)")
+    parser.add_argument("--bus", metavar="BUS",
+                        help="13 (PCIe 3, the default), 24 (PCIe 4), or OUT/IN in GB/s")
+    parser.add_argument("--run-ahead", metavar="MS", dest="run_ahead_ms",
+                        help="how far the host is ahead of the device (default: 0)")
+    parser.add_argument("--out", metavar="SCHEDULE.csv",
+                        help="write what leaves when; for one file only")
+    parser.add_argument("--json", action="store_true", help="one JSON object per file")
+    parser.set_defaults(function=lambda options: _swap(parser, options))
+
+
+def _swap(parser, options):
+    if options.out is not None and len(options.files) > 1:
+        parser.error(f"--out {options.out} is for one file, but {len(options.files)} are given")
+    settings = ",".join(f"{key}:{getattr(options, key)}"
+                        for key in ("limit", "slowdown", "bus", "run_ahead_ms")
+                        if getattr(options, key) is not None)
+    core = abi.installed_core()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
+    if not options.json:
+        print(f"{'file':32} {'peak before':>14} {'peak after':>14} {'ratio':>7} {'slowdown%':>9} "
+              f"{'bytes out':>14} {'bytes in':>14} {'seconds':>8}  policy")
+    for file in options.files:
+        info = abi.SwapInfo(struct_size=ctypes.sizeof(abi.SwapInfo))
+        out = None if options.out is None else os.fsencode(options.out)
+        start = time.monotonic()
+        status = core.swap_file(os.fsencode(file), out, settings.encode(), info)
+        seconds = round(time.monotonic() - start, 3)
+        if status != abi.OK:
+            print(f"thimble swap: {core.last_error().decode(errors='replace')}", file=sys.stderr)
+            return 1 if status == abi.OUT_OF_MEMORY else 2
+        _show(_line(file, info, seconds), options.json)
+    return 0
+
+
+def _line(file, info, seconds):
+    line = {"file": file}
+    line.update((name, getattr(info, name)) for name in ("peak_before", "peak_after"))
+    line["ratio"] = round(info.peak_after / info.peak_before, 6)
+    line["slowdown"] = info.slowdown_ppm / 10000
+    line.update((name, getattr(info, name)) for name in ("bytes_out", "bytes_in", "swaps"))
+    line["policy"] = info.policy.decode()
+    line["autoswap"] = {"DOA": info.peak_doa, "AOA": info.peak_aoa, "WDOA": info.peak_wdoa,
+                        "SWDOA": info.peak_swdoa}
+    line["seconds"] = seconds
+    return line
+
+
+def _show(line, as_json):
+    if as_json:
+        print(json.dumps(line), flush=True)
+    else:
+        print("{file:32} {peak_before:14} {peak_after:14} {ratio:7.4f} {slowdown:9.3f} "
+              "{bytes_out:14} {bytes_in:14} {seconds:8.2f}  {policy}".format(**line), flush=True)

@@ -1,0 +1,36 @@
+// What people say about a plan, in words: limits, slowdowns, machines. What is wrong is quoted,
+// with what to write instead.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "allocator/swap/machine.h"
+#include "allocator/swap/planner.h"
+
+namespace thimble::swap {
+
+// "8GiB", "512MiB", "1000000": positive.
+absl::StatusOr<std::int64_t> ParseLimit(absl::string_view text);
+
+// Percent, "5" or "0.5", from 0 to 1000, as parts per million.
+absl::StatusOr<std::int64_t> ParseSlowdown(absl::string_view text);
+
+// Milliseconds, "2" or "0.5", from 0 to 10000.
+absl::StatusOr<Ns> ParseRunAhead(absl::string_view text);
+
+// "13" (PCIe 3, as AutoSwap measured it: what a Machine is by default), "24" (PCIe 4: 24 GB/s and
+// 10 us either way), or OUT/IN in GB/s, as "55/55", with the latencies of "24".
+absl::StatusOr<Machine> ParseBus(absl::string_view text);
+
+struct Settings {
+  Machine machine;
+  Goal goal;
+};
+
+// "limit:8GiB,bus:24,run_ahead_ms:2" or "slowdown:5": the above, in the grammar of THIMBLE_CONF.
+// Every key at most once, and not both a limit and a slowdown. Empty: no slowdown, bus 13.
+absl::StatusOr<Settings> ParseSettings(absl::string_view text);
+
+}  // namespace thimble::swap

@@ -1,0 +1,54 @@
+"""`thimble swap`: the figures of a schedule, the schedule itself, one clear message for what is wrong."""
+
+import json
+import unittest
+
+from tests.swap import trace_files
+from tests.wheel import installation
+
+
+class Swap(trace_files.TraceFiles):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
+
+    def swap(self, *arguments):
+        return self.site.run("thimble", "swap", *arguments)
+
+    def assert_refused(self, arguments, *parts, status=2):
+        ended = self.swap(*arguments)
+        self.assertEqual(ended.returncode, status, ended.stderr)
+        self.assertNotIn("Traceback", ended.stderr)
+        for part in parts:
+            self.assertIn(part, ended.stderr)
+
+    def test_tells_the_figures_and_writes_the_schedule(self):
+        out = self.folder / "schedule.csv"
+        ended = self.swap(self.trace, "--bus", "24", "--json", "--out", str(out))
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        line = json.loads(ended.stdout)
+        self.assertLess(line.pop("seconds"), 60)
+        self.assertTrue(line.pop("policy"))
+        self.assertEqual(line, self.expected())
+        self.assertEqual(len(out.read_text().splitlines()), 2)
+
+    def test_has_a_table_for_people(self):
+        ended = self.swap(self.trace, self.trace, "--slowdown", "1", "--run-ahead", "0.1")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(len(ended.stdout.splitlines()), 3)
+        self.assertIn("0.6667", ended.stdout)
+
+    def test_names_what_is_wrong(self):
+        self.assert_refused([], "FILE")
+        self.assert_refused([self.trace, "--slowdown", "-1"], "-1")
+        self.assert_refused([self.trace, "--limit", "1", "--slowdown", "1"], "not allowed with")
+        self.assert_refused([self.trace, "--bus", "fast"], "fast")
+        self.assert_refused([self.trace, self.trace, "--out", "o.csv"], "o.csv", "one file")
+        self.assert_refused([str(self.folder / "none.trace")], "none.trace")
+        self.assert_refused([self.write("bad.trace", "O a 1 r:7 w:\n")], "bad.trace:1: '7'")
+        self.assert_refused([self.trace, "--limit", "1000"], "1000 bytes", status=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
