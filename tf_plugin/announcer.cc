@@ -128,7 +128,8 @@ bool AnnouncedUse::ReturnedCopy() {
 void AnnouncedUse::AfterVariable() {
   if (!context_->status().ok()) return;
   if (rule_ == OpRule::kAssignsVariable) {
-    AfterAssign(context_, announcer_->blocks());
+    const void* const copied = AfterAssign(context_, announcer_->blocks());
+    if (copied != nullptr) announcer_->Unpin(/*blocks=*/{}, {&copied, 1}, /*flags=*/0);
   } else if (rule_ != OpRule::kReadsVariable) {
     return;
   } else if (state_ == State::kShares) {

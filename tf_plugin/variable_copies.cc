@@ -56,14 +56,15 @@ void AfterEagerRead(OpKernelContext* context) {
   }
 }
 
-void AfterAssign(OpKernelContext* context, const BlockTable& blocks) {
+const void* AfterAssign(OpKernelContext* context, const BlockTable& blocks) {
   const VariablePtr variable = VariableOf(context, /*index=*/0);
-  if (variable == nullptr) return;
+  if (variable == nullptr) return nullptr;
   tensorflow::mutex_lock lock(*variable->mu());
+  Tensor* const value = variable->tensor();
   Tensor copy;
-  if (IsExposed(*variable->tensor(), blocks) && MakeCopy(context, *variable->tensor(), &copy)) {
-    *variable->tensor() = copy;
-  }
+  if (!IsExposed(*value, blocks) || !MakeCopy(context, *value, &copy)) return nullptr;
+  *value = copy;
+  return BlockOf(*value);
 }
 
 bool IsUnexposedVariable(const Tensor& result, const BlockTable& blocks) {

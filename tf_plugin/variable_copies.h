@@ -18,8 +18,9 @@ void AfterRead(tensorflow::OpKernelContext* context, BlockTable* blocks);
 // Outside of one: its result becomes a copy.
 void AfterEagerRead(tensorflow::OpKernelContext* context);
 
-// After AssignVariableOp: if the tensor is one that is exposed, the variable gets a copy of it.
-void AfterAssign(tensorflow::OpKernelContext* context, const BlockTable& blocks);
+// After AssignVariableOp: if the tensor is one that is exposed, the variable gets a copy of it. The
+// block of that, or null.
+const void* AfterAssign(tensorflow::OpKernelContext* context, const BlockTable& blocks);
 
 // Whether the result of a function is the buffer of a variable, which nobody else has seen.
 bool IsUnexposedVariable(const tensorflow::Tensor& result, const BlockTable& blocks);
