@@ -80,7 +80,8 @@ class Stats(ctypes.Structure):
         "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
         "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
         "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
-        "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes", "swap_host_full")]
+        "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes", "swap_late_bytes",
+        "swap_host_full")]
 
 
 def loaded(library):
