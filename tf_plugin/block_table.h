@@ -16,6 +16,9 @@ namespace thimble::tf {
 struct RequestedBlock {
   std::size_t bytes = 0;  // as requested
   std::int64_t id = 0;
+  // Only known where devices announce what ops use (announcer.h).
+  bool exposed = false;   // others than ops may use it
+  bool variable = false;  // a variable was read from it
 };
 
 class BlockTable {
@@ -35,6 +38,15 @@ class BlockTable {
     const RequestedBlock block = found->second;
     part.blocks.erase(found);
     return block;
+  }
+
+  // change(&entry) if there is one.
+  template <typename Change>
+  void Update(const void* address, Change change) {
+    Part& part = PartOf(address);
+    absl::MutexLock lock(&part.mutex);
+    const auto found = part.blocks.find(address);
+    if (found != part.blocks.end()) change(&found->second);
   }
 
   std::optional<RequestedBlock> Find(const void* address) const {

@@ -11,6 +11,7 @@
 #include "tensorflow/core/common_runtime/gpu/gpu_process_state.h"
 #include "tensorflow/core/common_runtime/threadpool_device.h"
 #include "tensorflow/core/public/session_options.h"
+#include "tf_plugin/announcing_device.h"
 #include "tf_plugin/arenas.h"
 #include "tf_plugin/tf_allocator.h"
 #include "tf_plugin/tf_plugin.h"
@@ -21,7 +22,7 @@ namespace thimble::tf {
 namespace {
 
 // TensorFlow's own CPU device, kernels and threads included, but for its allocator.
-class CpuDevice final : public tensorflow::ThreadPoolDevice {
+class CpuDevice : public tensorflow::ThreadPoolDevice {
  public:
   CpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
             tsl::Allocator* allocator, tensorflow::Bytes limit)
@@ -63,20 +64,37 @@ std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_
 
 // One arena for all sessions and logical CPU devices of the process, as TensorFlow has one CPU
 // allocator.
-absl::StatusOr<tsl::Allocator*> CpuAllocator(const Settings& settings) {
+struct CpuMemory {
+  thimble_arena* arena;
+  tsl::Allocator* allocator;
+};
+
+absl::StatusOr<CpuMemory> SharedMemory(const Settings& settings) {
   static absl::once_flag once;
-  static absl::StatusOr<tsl::Allocator*>* shared = nullptr;
+  static absl::StatusOr<CpuMemory>* shared = nullptr;
   absl::call_once(once, [&] {
     const absl::StatusOr<thimble_arena*> arena = OpenArena(settings, DeviceSettings());
     if (!arena.ok()) {
-      shared = new absl::StatusOr<tsl::Allocator*>(arena.status());
+      shared = new absl::StatusOr<CpuMemory>(arena.status());
       return;
     }
-    shared = new absl::StatusOr<tsl::Allocator*>(MakeAllocator(settings, *arena).release());
+    shared =
+        new absl::StatusOr<CpuMemory>(CpuMemory{*arena, MakeAllocator(settings, *arena).release()});
     PublishArena(THIMBLE_TF_CPU, *arena);
     LOG(INFO) << "Thimble serves the CPU device: " << thimble_options(*arena);
   });
   return *shared;
+}
+
+std::unique_ptr<tensorflow::Device> MakeDevice(const Settings& settings, const CpuMemory& memory,
+                                               const tensorflow::SessionOptions& options,
+                                               const std::string& name) {
+  const tensorflow::Bytes limit(memory.allocator->GetStats()->bytes_limit.value_or(0));
+  if (!settings.swap) return std::make_unique<CpuDevice>(options, name, memory.allocator, limit);
+  // Settings do not let it be BFC.
+  const Announcer announcer(memory.arena, static_cast<TfAllocator*>(memory.allocator));
+  return std::make_unique<AnnouncingDevice<CpuDevice>>(announcer, options, name, memory.allocator,
+                                                       kStatedMemory);
 }
 
 absl::Status Refusal(const absl::Status& status) {
@@ -97,15 +115,14 @@ absl::Status CpuDeviceFactory::CreateDevices(
     const tensorflow::SessionOptions& options, const std::string& name_prefix,
     std::vector<std::unique_ptr<tensorflow::Device>>* devices) {
   if (!settings_.ok()) return Refusal(settings_.status());
-  const absl::StatusOr<tsl::Allocator*> allocator = CpuAllocator(*settings_);
-  if (!allocator.ok()) return Refusal(allocator.status());
+  const absl::StatusOr<CpuMemory> memory = SharedMemory(*settings_);
+  if (!memory.ok()) return Refusal(memory.status());
   const auto& counts = options.config.device_count();
   const auto count = counts.find("CPU");
   const int number = count == counts.end() ? 1 : count->second;
-  const tensorflow::Bytes limit((*allocator)->GetStats()->bytes_limit.value_or(0));
   for (int i = 0; i < number; ++i) {
-    devices->push_back(std::make_unique<CpuDevice>(
-        options, absl::StrCat(name_prefix, "/device:CPU:", i), *allocator, limit));
+    devices->push_back(
+        MakeDevice(*settings_, *memory, options, absl::StrCat(name_prefix, "/device:CPU:", i)));
   }
   return absl::OkStatus();
 }

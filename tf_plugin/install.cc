@@ -11,6 +11,7 @@
 #include "tensorflow/core/common_runtime/process_state.h"
 #include "tf_plugin/arenas.h"
 #include "tf_plugin/cpu_device.h"
+#include "tf_plugin/gpu_device.h"
 #include "tf_plugin/process_state.h"
 #include "tf_plugin/settings.h"
 #include "tf_plugin/tf_plugin.h"
@@ -50,9 +51,13 @@ void InstallCpu(absl::StatusOr<Settings> settings) {
 }
 
 void InstallGpu(absl::StatusOr<Settings> settings) {
+  const bool swap = settings.ok() && settings->swap;
   auto* const ours = new ProcessState(std::move(settings));  // TensorFlow never deletes it
   const tensorflow::GPUProcessState* const installed = tensorflow::GPUProcessState::singleton(ours);
-  if (installed == ours) return;
+  if (installed == ours) {
+    if (swap) RegisterAnnouncingGpus();
+    return;
+  }
   if (IsOfAnotherCopy<ProcessState>(*installed)) {
     WarnTwoCopies();
   } else {

@@ -42,6 +42,7 @@ absl::Status Read(absl::string_view key, absl::string_view value, Settings* sett
     if (value != "on" && value != "off") return BadValue(key, value, "'on' or 'off'");
     settings->preallocate = std::string(value);
   } else {
+    if (key == "swap") settings->swap = value != "off";
     settings->others.emplace_back(key, value);
   }
   return absl::OkStatus();
@@ -61,6 +62,10 @@ absl::StatusOr<Settings> ParseSettings(absl::string_view conf) {
       return absl::InvalidArgumentError(absl::StrCat("option '", key, "' is given twice"));
     }
     if (absl::Status status = Read(key, value, &settings); !status.ok()) return status;
+  }
+  if (settings.swap && settings.front == Settings::Front::kBfc) {
+    return absl::InvalidArgumentError(
+        "option 'swap': BFC hands out parts of blocks, which cannot leave: leave front:bfc out");
   }
   return settings;
 }

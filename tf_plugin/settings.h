@@ -20,7 +20,8 @@ struct Settings {
   };
   bool cpu = false;  // serve the CPU device
   Front front = Front::kThimble;
-  int retry_ms = 10000;              // as BFC: how long a request that does not fit waits for frees
+  int retry_ms = 10000;  // as BFC: how long a request that does not fit waits for frees
+  bool swap = false;     // bytes of idle tensors may leave the device: ops announce what they use
   std::optional<std::string> limit;  // as it was written
   std::optional<std::string> preallocate;
   std::vector<std::pair<std::string, std::string>> others;  // as they were written, for the core

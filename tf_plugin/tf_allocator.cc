@@ -127,10 +127,14 @@ void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& 
                  << CurrentOp() << ", and nothing was freed since.";
     return;
   }
+  ReportNoRoomFor(CurrentOp());
+}
+
+void TfAllocator::ReportNoRoomFor(absl::string_view op) const {
   thimble_oom oom = {};
   oom.struct_size = sizeof(oom);
   thimble_explain(arena_, &oom);
-  LOG(WARNING) << OomText(options_.name, CurrentOp(), oom, names_);
+  LOG(WARNING) << OomText(options_.name, op, oom, names_);
 }
 
 std::size_t TfAllocator::RequestedSize(const void* block) const {

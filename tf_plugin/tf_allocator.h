@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "allocator/thimble.h"
 #include "tf_plugin/block_table.h"
@@ -50,6 +51,12 @@ class TfAllocator final : public tsl::Allocator {
 
   std::optional<tsl::AllocatorStats> GetStats() override;
   bool ClearStats() override;
+
+  // What TensorFlow does with blocks, as its devices tell.
+  BlockTable& blocks() { return blocks_; }
+
+  // The arena had no room for tensors that `op` uses, all at once.
+  void ReportNoRoomFor(absl::string_view op) const;
 
   void SetStreamAndPreallocateMemory(void* stream) override;
   tsl::AllocatorMemoryType GetMemoryType() const override { return options_.memory_type; }

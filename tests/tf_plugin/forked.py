@@ -77,7 +77,11 @@ class Stats(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
         "in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
         "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
-        "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory")]
+        "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
+        "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
+        "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
+        "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes", "swap_late_bytes",
+        "swap_host_full")]
 
 
 def loaded(library):

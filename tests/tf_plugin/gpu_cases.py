@@ -140,6 +140,43 @@ def mirrored():
     return [forked.arena_stats(device).allocations > 0 for device in range(2)]
 
 
+def swapped(swap):
+    """Bytes that left GPU:0 while a net trained in little memory, or that memory ran out."""
+    allow_growth()
+    model = keras.Sequential([keras.Input((64, 64, 3))] + [
+        keras.layers.Conv2D(64, 3, padding="same", activation="relu") for _ in range(12)] + [
+            keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                  jit_compile=False)
+    try:
+        model.fit(np.zeros((128, 64, 64, 3), np.float32), np.zeros((128,), np.int64), batch_size=32,
+                  verbose=0)
+    except tf.errors.ResourceExhaustedError:
+        return "out of memory"
+    before = forked.arena_stats(0).swap_in_bytes
+    weights = [variable.numpy() for variable in model.variables]
+    stats = forked.arena_stats(0)
+    assert len(weights) == len(model.variables)
+    assert swap == (stats.swap_out_bytes > 0)
+    return stats.swap_out_bytes, before, stats.peak_reserved
+
+
+def many_variables():
+    """Variables that do not fit GPU:0 together, given by Python and read by it."""
+    allow_growth()
+    variables = [tf.Variable(np.full((8, 256, 1024), i, np.float32)) for i in range(24)]
+
+    @tf.function
+    def double():
+        for variable in variables:
+            variable.assign_add(variable)
+
+    double()
+    shapes = {variable.numpy().shape for variable in variables}
+    stats = forked.arena_stats(0)
+    return len(shapes), stats.swap_out_bytes > 0, stats.swapped > 0
+
+
 class Gpu(unittest.TestCase):
 
     def answer(self, function, *arguments, **variables):
@@ -243,6 +280,31 @@ class Work(Gpu):
             said = result.lines_with(f"Thimble serves GPU:{device} ")
             self.assertEqual(len(said), 1, result)
             self.assertIn(f"peers:{peer}", said[0])
+
+
+class Swap(Gpu):
+    """swap:auto: idle tensors leave a GPU that is too small, over streams, without a wrong access."""
+
+    def test_trains_in_less_memory_than_it_needs(self):
+        _, _, peak = self.answer(swapped, False)
+        conf = f"limit:{peak * 6 // 10},retry_ms:100"
+        self.assertEqual(self.answer(swapped, False, THIMBLE_CONF=conf), "out of memory")
+        out, back, peak = self.answer(swapped, True, THIMBLE_CONF=conf + ",swap:auto")
+        self.assertGreater(out, 0)
+        self.assertGreater(back, 0)
+        self.assertLessEqual(peak, int(conf.split(",")[0].split(":")[1]))
+
+    def test_two_gpus(self):
+        result = self.served(mirrored, THIMBLE_CONF="swap:auto")
+        self.assertEqual(result.answer, [True, True], result)
+
+    def test_variables_need_not_fit_together(self):
+        self.assertEqual(self.answer(many_variables, THIMBLE_CONF="swap:auto,limit:128MiB"),
+                         (1, True, True))
+
+    def test_compiled_functions(self):
+        rounds, _ = self.answer(train, True, THIMBLE_CONF="swap:auto")
+        self.assertEqual(rounds[1:], rounds[1:2] * 3)
 
 
 class Bfc(Gpu):

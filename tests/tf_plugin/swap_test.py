@@ -1,0 +1,80 @@
+"""Stock TensorFlow in less memory than it needs: the same numbers to the last bit."""
+
+import unittest
+
+import tensorflow as tf
+
+from tests.tf_plugin import forked
+from tests.tf_plugin import swap_cases
+from tests.tf_plugin import swap_models
+
+CPU = -1  # THIMBLE_TF_CPU
+CONF = "device:cpu,chunk:64KiB,retry_ms:100"
+PART = 0.6  # of the peak without a limit
+
+
+def trained(name):
+    """What swap_models.train() tells, and the arena's figures; or that memory ran out."""
+    try:
+        answer = swap_models.train(name)
+    except tf.errors.ResourceExhaustedError:
+        return "out of memory", None
+    stats = forked.arena_stats(CPU)
+    return answer, {field: getattr(stats, field) for field in (
+        "peak_in_use", "peak_reserved", "swap_out_bytes", "swap_in_bytes", "swapped")}
+
+
+def counted(case):
+    """What the case tells, and how many bytes left the device meanwhile."""
+    answer = case()
+    return answer, forked.arena_stats(CPU).swap_out_bytes
+
+
+class Swapping(unittest.TestCase):
+
+    def run_model(self, name, conf):
+        result = forked.run(trained, name, THIMBLE_CONF=conf)
+        self.assertIsInstance(result.answer, tuple, result)
+        return result
+
+    def check(self, name):
+        free = self.run_model(name, CONF)
+        expected, figures = free.answer
+        self.assertEqual(len(expected[0]), swap_models.STEPS, free)
+        limit = int(PART * figures["peak_in_use"])
+        conf = f"{CONF},limit:{limit}"
+        self.assertEqual(self.run_model(name, conf).answer[0], "out of memory")
+        swapped = self.run_model(name, conf + ",swap:auto")
+        answer, figures = swapped.answer
+        self.assertEqual(answer, expected, swapped)
+        self.assertLessEqual(figures["peak_reserved"], limit)
+        self.assertGreater(figures["swap_out_bytes"], 0)
+        self.assertGreater(figures["swap_in_bytes"], 0)
+
+    def test_nobody_meets_bytes_that_are_elsewhere(self):
+        """Whoever may hold a tensor, while all that is idle is made to leave."""
+        for case in swap_cases.CASES:
+            with self.subTest(case=case.__name__):
+                free = forked.run(counted, case, THIMBLE_CONF=CONF)
+                swapped = forked.run(counted, case,
+                                     THIMBLE_CONF=f"{CONF},limit:{swap_cases.LIMIT},swap:auto")
+                self.assertIsInstance(free.answer, tuple, free)
+                self.assertIsInstance(swapped.answer, tuple, swapped)
+                self.assertEqual(swapped.answer[0], free.answer[0], swapped)
+                self.assertGreater(swapped.answer[1], 0)
+
+    def test_a_cnn(self):
+        self.check("cnn")
+
+    def test_a_residual_net(self):
+        self.check("resnet")
+
+    def test_an_lstm(self):
+        self.check("lstm")
+
+    def test_a_transformer(self):
+        self.check("transformer")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,50 @@
+// The blocks behind the tensors of an op: its inputs, its outputs and its variables, whether they
+// come as they are or in lists of tensors.
+//
+// A block is known by the address of a tensor's root buffer: slices and reshaped tensors share it.
+// Blocks that no arena would move are left out.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_var.h"
+
+namespace thimble::tf {
+
+// Large enough that no op of a usual model allocates for it. A block may be in it twice.
+using Blocks = absl::InlinedVector<const void*, 16>;
+
+struct Accesses {
+  Blocks blocks;            // of tensors, then of variables
+  std::size_t tensors = 0;  // how many of them are of tensors
+  // Something is among them that cannot be looked into, and in which tensors may be kept: a
+  // resource that is no variable, or a variant that is no list.
+  bool opaque = false;
+  bool references = false;  // a tensor came by reference
+
+  absl::Span<const void* const> OfTensors() const {
+    return absl::MakeConstSpan(blocks).first(tensors);
+  }
+  absl::Span<const void* const> OfVariables() const {
+    return absl::MakeConstSpan(blocks).subspan(tensors);
+  }
+};
+
+// What an op is about to use.
+Accesses InputsOf(const tensorflow::OpKernel& kernel, tensorflow::OpKernelContext* context);
+
+// What an op has made. Variables are looked up again: an assignment gives them another block.
+Accesses ResultsOf(const tensorflow::OpKernel& kernel, tensorflow::OpKernelContext* context);
+
+// The block of one tensor; null if it has none that could be moved.
+const void* BlockOf(const tensorflow::Tensor& tensor);
+
+using VariablePtr = tensorflow::core::RefCountPtr<tensorflow::Var>;
+
+// The variable that input `index` is a handle of; null if it is none, or has not been made.
+VariablePtr VariableOf(tensorflow::OpKernelContext* context, int index);
+
+}  // namespace thimble::tf

@@ -1,0 +1,66 @@
+// A device of TensorFlow's that announces what its ops use. Only devices whose arena swaps are of
+// this class: without swapping, TensorFlow calls its own code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "tensorflow/core/framework/device.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tf_plugin/announced_copy.h"
+#include "tf_plugin/announcer.h"
+#include "tf_plugin/op_rules.h"
+
+namespace thimble::tf {
+
+// The memory such a device says it has. TensorFlow's graph optimizer, if it believes that a graph
+// does not fit, computes sums in another way and order, and copies tensors to the host itself: the
+// numbers would depend on the limit.
+constexpr tensorflow::Bytes kStatedMemory{std::int64_t{1} << 40};
+
+template <typename Device>
+class AnnouncingDevice : public Device {
+ public:
+  template <typename... Arguments>
+  explicit AnnouncingDevice(Announcer announcer, Arguments&&... arguments)
+      : Device(std::forward<Arguments>(arguments)...), announcer_(announcer) {}
+
+  void Compute(tensorflow::OpKernel* kernel, tensorflow::OpKernelContext* context) override {
+    const OpRule rule = RuleOf(kernel->type_string_view());
+    if (!AnnouncedUse::Needs(rule, *context)) return Device::Compute(kernel, context);
+    AnnouncedUse use(&announcer_, rule, kernel, context);
+    if (use.Begin()) Device::Compute(kernel, context);
+  }
+
+  void ComputeAsync(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* context,
+                    tensorflow::AsyncOpKernel::DoneCallback done) override {
+    const OpRule rule = RuleOf(kernel->type_string_view());
+    if (!AnnouncedUse::Needs(rule, *context)) {
+      return Device::ComputeAsync(kernel, context, std::move(done));
+    }
+    auto use = std::make_shared<AnnouncedUse>(&announcer_, rule, kernel, context);
+    if (!use->Begin()) return done();
+    Device::ComputeAsync(kernel, context, [use, done = std::move(done)] {
+      use->End();  // the context is gone after done()
+      done();
+    });
+  }
+
+  void CopyTensorInSameDevice(const tensorflow::Tensor* input, tensorflow::Tensor* output,
+                              const tensorflow::DeviceContext* context,
+                              tensorflow::StatusCallback done) override {
+    AnnounceCopy(announcer_, input, output, std::move(done),
+                 [&](tensorflow::StatusCallback announced) {
+                   Device::CopyTensorInSameDevice(input, output, context, std::move(announced));
+                 });
+  }
+
+ protected:
+  Announcer& announcer() { return announcer_; }
+
+ private:
+  Announcer announcer_;
+};
+
+}  // namespace thimble::tf

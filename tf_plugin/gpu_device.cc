@@ -1,0 +1,123 @@
+#include "tf_plugin/gpu_device.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tensorflow/core/common_runtime/gpu/gpu_device.h"
+#include "tensorflow/core/common_runtime/gpu/gpu_process_state.h"
+#include "tensorflow/core/framework/device_factory.h"
+#include "tf_plugin/announcing_device.h"
+#include "tf_plugin/arenas.h"
+#include "tf_plugin/gpu_context.h"
+#include "tf_plugin/tf_allocator.h"
+#include "xla/stream_executor/stream.h"
+
+namespace thimble::tf {
+namespace {
+
+using tensorflow::BaseGPUDevice;
+
+// As TensorFlow's own, whose class is not in a header.
+class GpuDevice : public BaseGPUDevice {
+ public:
+  GpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
+            tensorflow::Bytes limit, const tensorflow::DeviceLocality& locality, tsl::TfDeviceId id,
+            const std::string& description, tsl::Allocator* gpu_allocator,
+            tsl::Allocator* cpu_allocator)
+      : BaseGPUDevice(options, name, limit, locality, id, description, gpu_allocator, cpu_allocator,
+                      /*sync_every_op=*/false),
+        pinned_host_memory_(options.config.gpu_options().force_gpu_compatible()) {}
+
+  tsl::Allocator* GetAllocator(tsl::AllocatorAttributes attributes) override {
+    if (!attributes.on_host()) return gpu_allocator_;
+    if (!attributes.gpu_compatible() && !pinned_host_memory_) return cpu_allocator_;
+    return tensorflow::GPUProcessState::singleton()->GetGpuHostAllocator({}, /*numa_node=*/0);
+  }
+
+ private:
+  const bool pinned_host_memory_;
+};
+
+class AnnouncingGpuDevice final : public AnnouncingDevice<GpuDevice> {
+ public:
+  using AnnouncingDevice::AnnouncingDevice;
+  ~AnnouncingGpuDevice() override {
+    if (stock_context_ != nullptr) Info()->default_context = stock_context_;
+  }
+
+  // When the device has its streams.
+  void AnnounceCopies() {
+    stock_context_ = Info()->default_context;
+    announcer().SetStream(
+        reinterpret_cast<std::uintptr_t>(compute_stream()->platform_specific_handle().stream));
+    context_.reset(
+        new GpuContext(*static_cast<tensorflow::GPUDeviceContext*>(stock_context_), &announcer()));
+    Info()->default_context = context_.get();
+  }
+
+ private:
+  // TensorFlow shows it const, and has no other way to replace a context.
+  AcceleratorDeviceInfo* Info() {
+    return const_cast<AcceleratorDeviceInfo*>(tensorflow_accelerator_device_info());
+  }
+
+  tensorflow::DeviceContext* stock_context_ = nullptr;  // owned by the base
+  tensorflow::core::RefCountPtr<GpuContext> context_;
+};
+
+class GpuDeviceFactory final : public tensorflow::BaseGPUDeviceFactory {
+ public:
+  static constexpr int kPriority = 220;  // above TensorFlow's own, 210
+
+  absl::Status CreateDevices(const tensorflow::SessionOptions& options,
+                             const std::string& name_prefix,
+                             std::vector<std::unique_ptr<tensorflow::Device>>* devices) override;
+
+ private:
+  std::unique_ptr<tensorflow::BaseGPUDevice> CreateGPUDevice(
+      const tensorflow::SessionOptions& options, const std::string& name, tensorflow::Bytes limit,
+      const tensorflow::DeviceLocality& locality, tsl::TfDeviceId id,
+      const std::string& description, tsl::Allocator* gpu_allocator,
+      tsl::Allocator* cpu_allocator) override;
+};
+
+std::unique_ptr<BaseGPUDevice> GpuDeviceFactory::CreateGPUDevice(
+    const tensorflow::SessionOptions& options, const std::string& name, tensorflow::Bytes limit,
+    const tensorflow::DeviceLocality& locality, tsl::TfDeviceId id, const std::string& description,
+    tsl::Allocator* gpu_allocator, tsl::Allocator* cpu_allocator) {
+  auto* const ours = dynamic_cast<TfAllocator*>(gpu_allocator);
+  thimble_arena* const arena = FindArena(id.value());
+  if (ours == nullptr || arena == nullptr) {  // left to TensorFlow, or to BFC
+    return std::make_unique<GpuDevice>(options, name, limit, locality, id, description,
+                                       gpu_allocator, cpu_allocator);
+  }
+  return std::make_unique<AnnouncingGpuDevice>(Announcer(arena, ours), options, name, kStatedMemory,
+                                               locality, id, description, gpu_allocator,
+                                               cpu_allocator);
+}
+
+absl::Status GpuDeviceFactory::CreateDevices(
+    const tensorflow::SessionOptions& options, const std::string& name_prefix,
+    std::vector<std::unique_ptr<tensorflow::Device>>* devices) {
+  const std::size_t before = devices->size();
+  const absl::Status status = BaseGPUDeviceFactory::CreateDevices(options, name_prefix, devices);
+  if (!status.ok()) return status;
+  for (std::size_t i = before; i < devices->size(); ++i) {
+    auto* const device = dynamic_cast<AnnouncingGpuDevice*>((*devices)[i].get());
+    if (device != nullptr) device->AnnounceCopies();
+  }
+  return status;
+}
+
+}  // namespace
+
+void RegisterAnnouncingGpus() {
+  tensorflow::DeviceFactory::Register("GPU", std::make_unique<GpuDeviceFactory>(),
+                                      GpuDeviceFactory::kPriority, /*is_pluggable_device=*/false);
+}
+
+}  // namespace thimble::tf
