@@ -54,6 +54,15 @@ TEST(Settings, OwnKeysAreReadAndTheOthersHandedOn) {
             "plan_file:/d.1");
 }
 
+TEST(Settings, SwapIsForTheCoreAndForDevices) {
+  EXPECT_FALSE(ParseSettings("")->swap);
+  EXPECT_FALSE(ParseSettings("swap:off")->swap);
+  const absl::StatusOr<Settings> settings = ParseSettings("device:cpu,swap:auto");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_TRUE(settings->swap);
+  EXPECT_EQ(CoreOptions(*settings, {}), "device:cpu,swap:auto");
+}
+
 TEST(Settings, DefaultsAreTensorFlows) {
   const absl::StatusOr<Settings> settings = ParseSettings("");
   ASSERT_TRUE(settings.ok()) << settings.status();
@@ -69,6 +78,7 @@ TEST(Settings, MistakesAreNamedWithTheRemedy) {
   EXPECT_THAT(ErrorOf("peers:1"), HasSubstr("leave it out"));
   EXPECT_THAT(ErrorOf("retry_ms:1s"), HasSubstr("'1s'"));
   EXPECT_THAT(ErrorOf("preallocate:yes"), HasSubstr("'on' or 'off'"));
+  EXPECT_THAT(ErrorOf("swap:auto,front:bfc"), HasSubstr("leave front:bfc out"));
   EXPECT_THAT(ErrorOf("chunk:2MiB,chunk:4MiB"), HasSubstr("'chunk' is given twice"));
 }
 

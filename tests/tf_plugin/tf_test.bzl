@@ -16,6 +16,7 @@ def tf_test(name):
         ],
         deps = [
             "//tf_plugin:allocators",
+            "//tf_plugin:announcements",
             "@googletest//:gtest_main",
         ],
     )
