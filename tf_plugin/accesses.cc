@@ -25,11 +25,12 @@ void Add(const Tensor& tensor, int depth, Accesses* accesses);
 
 void AddVariant(const tensorflow::Variant& variant, int depth, Accesses* accesses) {
   if (variant.is_empty()) return;
-  if (depth > kDeepest) {
-    accesses->opaque = true;
-  } else if (const auto* const list = variant.get<tensorflow::TensorList>()) {
-    for (const Tensor& tensor : list->tensors()) Add(tensor, depth, accesses);
-  } else if (const auto* const tensor = variant.get<Tensor>()) {
+  const bool may_look = depth <= kDeepest;
+  const auto* const list = may_look ? variant.get<tensorflow::TensorList>() : nullptr;
+  const auto* const tensor = may_look ? variant.get<Tensor>() : nullptr;
+  if (list != nullptr) {
+    for (const Tensor& element : list->tensors()) Add(element, depth, accesses);
+  } else if (tensor != nullptr) {
     Add(*tensor, depth, accesses);
   } else {
     accesses->opaque = true;
