@@ -275,12 +275,17 @@ absl::StatusOr<Address> Arena::ClimbLadder(Request& request) {
   if (address.ok()) return address;
   space_->DropIdle();
   if (absl::Status status = WaitForStreams(); !status.ok()) return status;
-  address = space_->Allocate(request);
+  address = AllocateEvicting(request);
+  if (address.ok() || options_.retry.count() == 0) return address;
+  return WaitForFrees(request);
+}
+
+absl::StatusOr<Address> Arena::AllocateEvicting(Request& request) {
+  absl::StatusOr<Address> address = space_->Allocate(request);
   while (!address.ok() && swapper_ != nullptr && swapper_->EvictOne()) {
     address = space_->Allocate(request);
   }
-  if (address.ok() || options_.retry.count() == 0) return address;
-  return WaitForFrees(request);
+  return address;
 }
 
 // Without the mutex: a stream may itself be waiting for a host callback that frees a block here.
@@ -307,7 +312,7 @@ absl::StatusOr<Address> Arena::WaitForFrees(Request& request) {
   do {
     expired = std::chrono::steady_clock::now() >= deadline;
     EmptyMagazines();
-    address = space_->Allocate(request);
+    address = AllocateEvicting(request);
     if (!address.ok() && !expired) mutex_.WaitUntil(freed_, deadline);
   } while (!address.ok() && !expired);
   waiters_.fetch_sub(1, std::memory_order_relaxed);
@@ -383,9 +388,10 @@ absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Add
                           StreamId stream, bool takes_turn) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  swapper_->Unpin(blocks, touched, stream, takes_turn);
+  const absl::Status status = swapper_->Unpin(blocks, touched, stream, takes_turn);
   if (swapper_->WantsWork() && swap_worker_.is_idle()) swap_worker_.Wake();
-  return absl::OkStatus();
+  if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
+  return status;
 }
 
 void Arena::SwapAhead(const std::atomic<bool>& cancel) {

@@ -109,6 +109,7 @@ class Arena {
   absl::Status FreeSlow(Address address, StreamId stream);
 
   absl::StatusOr<Address> ClimbLadder(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Address> AllocateEvicting(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WaitForStreams(std::optional<StreamId> only = std::nullopt)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Address> WaitForFrees(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "allocator/base/status_macros.h"
 
 // Whoever calls holds the mutex, which these functions know by a pointer: the analysis cannot tell
@@ -58,34 +59,33 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
     if (id != kNoSwap && status.ok()) status = Fetch(id, Room::kMake);
   }
   if (status.ok()) return status;
-  for (const Address address : blocks) {
-    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Unpin(id);
-  }
+  for (const Address address : blocks) table_.Unpin(address);
   if (op.takes_turn) LeaveTurn();
   return status;
 }
 
-void Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
-                    StreamId stream, bool takes_turn) {
-  for (const Address address : blocks) {
-    const SwapId id = table_.Find(address);
-    if (id == kNoSwap) continue;
-    table_.Touch(id, stream);
-    table_.Unpin(id);
+absl::Status Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
+                            StreamId stream, bool takes_turn) {
+  absl::Status status;
+  for (const auto& uses : {blocks, touched}) {
+    for (const Address address : uses) {
+      if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
+    }
   }
-  for (const Address address : touched) {
-    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
+  for (const Address address : blocks) {
+    if (table_.Unpin(address)) continue;
+    status = absl::InvalidArgumentError(
+        absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address));
   }
   if (takes_turn) LeaveTurn();
+  return status;
 }
 
 absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
   THIMBLE_RETURN_IF_ERROR(Pin(blocks, OpName()));
   for (const Address address : blocks) {
-    const SwapId id = table_.Find(address);
-    if (id == kNoSwap) continue;
-    table_.Expose(id);
-    table_.Unpin(id);
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Expose(id);
+    table_.Unpin(address);
   }
   return absl::OkStatus();
 }
@@ -148,6 +148,13 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
     WaitForChange();
   }
   if (table_.IsThere(id)) return absl::OkStatus();
+  if (!pool_->IsOurs()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the bytes of %#x are on the host, with the process that forked this one: "
+                        "use TensorFlow in "
+                        "one of them only",
+                        table_.block(id).address));
+  }
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
   absl::Status status = space_->Fetch(address);

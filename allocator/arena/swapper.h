@@ -61,9 +61,10 @@ class Swapper {
   // They are there when this returns, and stay until Unpin(). All or nothing: kResourceExhausted if
   // they do not fit. Releases the mutex where it has to copy or to wait for its turn.
   absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
-  // The end of a use on `stream`, also of others that were `touched`.
-  void Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched, StreamId stream,
-             bool takes_turn);
+  // The end of a use on `stream`, also of others that were `touched`. kInvalidArgument names what
+  // was not pinned; all others are unpinned.
+  absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
+                     StreamId stream, bool takes_turn);
   // Somebody may use them unseen: they come back, and stay. Releases the mutex to copy.
   absl::Status Expose(absl::Span<const Address> blocks);
 

@@ -37,11 +37,14 @@ absl::StatusOr<std::unique_ptr<HostPool>> HostPool::Create(Bytes limit) {
 }
 
 HostPool::~HostPool() {
-  munmap(base_, limit_);
+  if (IsOurs()) munmap(base_, limit_);
   close(file_);
 }
 
+bool HostPool::IsOurs() const { return getpid() == process_; }
+
 void* HostPool::Take(Bytes bytes) {
+  if (!IsOurs()) return nullptr;
   const std::optional<Bytes> offset = ranges_.Take(bytes);
   if (!offset.has_value()) return nullptr;
   int status = 0;

@@ -7,6 +7,8 @@
 // Not thread-safe, but what it handed out may be read and written by any thread.
 #pragma once
 
+#include <unistd.h>
+
 #include <memory>
 
 #include "absl/status/status.h"
@@ -24,8 +26,11 @@ class HostPool {
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
 
-  // nullptr if the pool or the machine has no room. `bytes` is a positive multiple of the page
-  // size.
+  // False in a child that was forked: the memory is its parent's, and not even mapped here.
+  bool IsOurs() const;
+
+  // nullptr if the pool or the machine has no room, and in a child. `bytes` is a positive multiple
+  // of the page size.
   void* Take(Bytes bytes);
   void Give(void* host, Bytes bytes);
 
@@ -34,8 +39,9 @@ class HostPool {
 
  private:
   HostPool(int file, char* base, Bytes limit)
-      : file_(file), base_(base), limit_(limit), ranges_(limit) {}
+      : process_(getpid()), file_(file), base_(base), limit_(limit), ranges_(limit) {}
 
+  const pid_t process_;
   const int file_;
   char* const base_;
   const Bytes limit_;

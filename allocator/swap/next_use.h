@@ -5,7 +5,8 @@
 // uses (the op and how often it came before in its step) and as which of its blocks, not by its
 // position in a step: TensorFlow changes the order of ops from step to step.
 //
-// Time is counted in ops. At most kMaxUses uses are known, 16 MiB; further ones are unknown.
+// Time is counted in ops. At most kMaxUses uses of as many ops are known, some 100 MiB if every op
+// came once; further ones are unknown.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -24,7 +25,7 @@ class NextUse {
  public:
   using Use = std::uint32_t;
   static constexpr Use kUnknown = ~Use{0};
-  static constexpr Use kMaxUses = 1 << 22;
+  static constexpr Use kMaxUses = 1 << 20;
 
   // An op begins that uses `count` blocks. The uses are numbered from the one that is returned;
   // kUnknown if they cannot be. `op` is 0 if it is not known, `step` too.

@@ -33,6 +33,7 @@ void SwapTable::Remove(SwapId id) {
   UnlinkIfIdle(id);
   if (block.state == SwapState::kOnHost) Unlink(id, &on_host_);
   if (IsOnHost(block.state)) on_host_bytes_ -= block.movable.bytes();
+  if (block.pins > 0) orphans_[block.address] += block.pins;
   ids_.erase(block.address);
   blocks_[id] = SwapBlock();
   unused_.push_back(id);
@@ -48,10 +49,19 @@ void SwapTable::Pin(SwapId id, NextUse::Use use) {
   block.used_at = next_use_.now();
 }
 
-void SwapTable::Unpin(SwapId id) {
-  THIMBLE_CHECK(blocks_[id].pins > 0, "a block is unpinned that nobody has pinned");
+bool SwapTable::Unpin(Address address) {
+  // Pins of a block that is gone end first: if this one was meant for its successor, that stays
+  // pinned until the other comes, which is safe.
+  if (const auto orphan = orphans_.find(address); orphan != orphans_.end()) {
+    if (--orphan->second == 0) orphans_.erase(orphan);
+    return true;
+  }
+  const SwapId id = Find(address);
+  if (id == kNoSwap) return true;
+  if (blocks_[id].pins == 0) return false;
   --blocks_[id].pins;
   LinkIfIdle(id);
+  return true;
 }
 
 void SwapTable::Touch(SwapId id, StreamId stream) {

@@ -65,7 +65,9 @@ class SwapTable {
     return next_use_.BeginOp(op, step, static_cast<std::uint32_t>(count));
   }
   void Pin(SwapId id, NextUse::Use use);
-  void Unpin(SwapId id);
+  // The end of a use of the block that was there when it was pinned. It may be gone since, and its
+  // address another's: then that one is left alone. False if nobody has pinned it.
+  bool Unpin(Address address);
   // It was used, on `stream` last: the youngest now.
   void Touch(SwapId id, StreamId stream);
   void Expose(SwapId id);
@@ -115,8 +117,9 @@ class SwapTable {
   absl::flat_hash_map<Address, SwapId> ids_;
   std::vector<SwapBlock> blocks_;
   std::vector<SwapId> unused_;
-  List idle_;     // in the order of their last use
-  List on_host_;  // in the order in which they left
+  absl::flat_hash_map<Address, std::uint32_t> orphans_;  // pins of blocks that are gone
+  List idle_;                                            // in the order of their last use
+  List on_host_;                                         // in the order in which they left
   Bytes on_host_bytes_ = 0;
 };
 

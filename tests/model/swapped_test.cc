@@ -75,7 +75,8 @@ class Ops {
   void Make() {
     Held held;
     held.bytes = random_.LogUniform(kPage, 24 * kChunk);
-    const auto address = arena_->Allocate(held.bytes, 0, kStream, 0);
+    const bool resident = random_.Index(4) == 0;
+    const auto address = arena_->Allocate(held.bytes, 0, kStream, /*key=*/0, /*step=*/0, resident);
     if (!address.ok()) return;
     held.address = *address;
     Fill(&held);

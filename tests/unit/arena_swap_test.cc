@@ -185,6 +185,24 @@ TEST_F(ArenaSwap, ABlockCanBeFreedWhereverItsBytesAre) {
   EXPECT_THAT(MessageOf(arena_->Free(blocks[0], kFirst)), testing::HasSubstr("free already"));
 }
 
+// A variable that is assigned loses its buffer while the op that assigns it has it pinned.
+TEST_F(ArenaSwap, ABlockMayBeFreedWhileItIsPinned) {
+  MakeSwapping(2 * kBlock);
+  const Address first = Made(1);
+  ASSERT_TRUE(Pin(first).ok());
+  Free(first);
+  const Address second = Made(2);
+  ASSERT_EQ(second, first) << "another block has its address now";
+  ASSERT_TRUE(Pin(second).ok());
+  Unpin(first);  // the op that had pinned the first one ends
+  Made(3);
+  EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kOk) << "the third leaves";
+  EXPECT_EQ(ByteAt(second), 2) << "it is still pinned";
+  Unpin(second);
+  EXPECT_THAT(MessageOf(arena_->Unpin({second}, {}, kFirst, false)),
+              testing::HasSubstr("is not pinned"));
+}
+
 TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
   MakeSwapping(2 * kBlock, /*host_limit=*/kBlock);
   const Address first = Made(1);
