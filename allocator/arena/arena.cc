@@ -261,6 +261,13 @@ void Arena::ReportSwap() {
   Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{}, stats.in_bytes);
 }
 
+void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
+  Report(EventKind::kOp, 0, 0, StreamId{}, op.key);
+  for (const Address address : blocks) {
+    if (swapper_->Knows(address)) Report(EventKind::kUse, address, 0, StreamId{}, 0);
+  }
+}
+
 absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
@@ -379,6 +386,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
+  if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
   if (log_.enabled()) ReportSwap();
   return status;

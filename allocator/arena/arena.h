@@ -139,12 +139,15 @@ class Arena {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
   }
 
-  // Into the log: a step, if it is a new one; what is reserved and stitched; what plans do.
+  // Into the log: a step, if it is a new one; what is reserved and stitched; what plans
+  // and swapping do; what an op uses.
   void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
+  void ReportOp(absl::Span<const Address> blocks, const OpName& op)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ArenaOptions options_;
   const Address home_base_;

@@ -56,6 +56,8 @@ class Swapper {
   void Settle(Address address);
   void Remove(Address address);
 
+  bool Knows(Address address) const { return table_.Find(address) != kNoSwap; }
+
   // Addresses that were not added are ignored in what follows.
 
   // They are there when this returns, and stay until Unpin(). All or nothing: kResourceExhausted if

@@ -17,7 +17,9 @@ enum class EventKind : std::uint8_t {
   // key: of these, at the same address as the time before.
   kPlan = 5,
   kSwap = 6,  // so far, bytes: left the device; key: came back; address: are on the host now
-  kLast = kSwap,
+  kOp = 7,    // an op begins; key: which
+  kUse = 8,   // address: a block that this op uses
+  kLast = kUse,
 };
 
 struct Event {

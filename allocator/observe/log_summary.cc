@@ -39,6 +39,9 @@ LogSummary Summarize(const std::vector<Event>& events) {
       case EventKind::kStep:
         ++summary.steps;
         break;
+      case EventKind::kOp:
+      case EventKind::kUse:
+        break;
       case EventKind::kMemory:
         reserved = event.bytes;
         if (&event == events.data()) summary.reserved_at_start = reserved;

@@ -1,6 +1,7 @@
 #include "allocator/observe/log_trace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
@@ -9,40 +10,116 @@
 
 namespace thimble {
 
-absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events) {
-  Trace trace;
-  absl::flat_hash_map<Address, TraceOp> live;  // the allocation behind an address
-  std::vector<std::uint32_t> spare_ids;
-  Bytes live_bytes = 0;
-  for (const Event& event : events) {
-    if (event.kind == EventKind::kStep) {
-      trace.ops.emplace_back();
-    } else if (event.kind == EventKind::kAllocate) {
-      TraceOp op;
-      op.kind = TraceOpKind::kAllocate;
-      op.bytes = event.bytes;
-      op.stream = event.stream;
-      op.key = event.key;
-      op.id = spare_ids.empty() ? trace.ids++ : spare_ids.back();
-      if (!spare_ids.empty()) spare_ids.pop_back();
-      if (!live.emplace(event.address, op).second) {
-        return absl::InvalidArgumentError(
-            absl::StrFormat("the log allocates %#x twice without a free between", event.address));
-      }
-      live_bytes += op.bytes;
-      trace.max_live_bytes = std::max(trace.max_live_bytes, live_bytes);
-      trace.ops.push_back(op);
-    } else if (const auto it = live.find(event.address);
-               event.kind == EventKind::kFree && it != live.end()) {
-      TraceOp op = it->second;
-      live.erase(it);
-      op.kind = TraceOpKind::kFree;
-      live_bytes -= op.bytes;
-      spare_ids.push_back(op.id);
-      trace.ops.push_back(op);
+namespace {
+
+class TraceBuilder {
+ public:
+  absl::Status Add(const Event& event) {
+    switch (event.kind) {
+      case EventKind::kAllocate:
+        return Allocate(event);
+      case EventKind::kFree:
+        Free(event);
+        break;
+      case EventKind::kStep:
+        trace_.ops.emplace_back();
+        break;
+      case EventKind::kOp:
+        EndOp(event.time_ns);
+        BeginOp(event);
+        break;
+      case EventKind::kUse:
+        if (const auto it = live_.find(event.address); it != live_.end() && op_.is_open) {
+          op_.access.reads.push_back(it->second.id);
+        }
+        break;
+      case EventKind::kMemory:
+      case EventKind::kPlan:
+      case EventKind::kSwap:
+        break;
     }
+    return absl::OkStatus();
   }
-  return trace;
+
+  Trace Finish(std::uint64_t time_ns) {
+    EndOp(time_ns);
+    return std::move(trace_);
+  }
+
+ private:
+  struct Op {
+    TraceAccess access;
+    std::uint64_t began_ns = 0;
+    bool is_open = false;    // more blocks may belong to it
+    bool is_placed = false;  // its line is in the trace; how long it took is not known yet
+  };
+
+  absl::Status Allocate(const Event& event) {
+    TraceOp op;
+    op.kind = TraceOpKind::kAllocate;
+    op.bytes = event.bytes;
+    op.stream = event.stream;
+    op.key = event.key;
+    op.id = spare_ids_.empty() ? trace_.ids++ : spare_ids_.back();
+    if (!spare_ids_.empty()) spare_ids_.pop_back();
+    if (!live_.emplace(event.address, op).second) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("the log allocates %#x twice without a free between", event.address));
+    }
+    live_bytes_ += op.bytes;
+    trace_.max_live_bytes = std::max(trace_.max_live_bytes, live_bytes_);
+    trace_.ops.push_back(op);
+    if (op_.is_open) op_.access.writes.push_back(op.id);
+    return absl::OkStatus();
+  }
+
+  void Free(const Event& event) {
+    const auto it = live_.find(event.address);
+    if (it == live_.end()) return;
+    PlaceOp();
+    TraceOp op = it->second;
+    live_.erase(it);
+    op.kind = TraceOpKind::kFree;
+    live_bytes_ -= op.bytes;
+    spare_ids_.push_back(op.id);
+    trace_.ops.push_back(op);
+  }
+
+  void BeginOp(const Event& event) {
+    op_ = Op();
+    op_.access.name = absl::StrFormat("%016x", event.key);
+    op_.began_ns = event.time_ns;
+    op_.is_open = true;
+  }
+
+  void PlaceOp() {
+    if (!op_.is_open) return;
+    op_.access.at = trace_.ops.size();
+    trace_.accesses.push_back(op_.access);
+    op_.is_open = false;
+    op_.is_placed = true;
+  }
+
+  void EndOp(std::uint64_t time_ns) {
+    PlaceOp();
+    if (!op_.is_placed) return;
+    trace_.accesses.back().ns = static_cast<std::int64_t>(time_ns - op_.began_ns);
+    op_.is_placed = false;
+  }
+
+  Trace trace_;
+  Op op_;                                       // the last one
+  absl::flat_hash_map<Address, TraceOp> live_;  // the allocation behind an address
+  std::vector<std::uint32_t> spare_ids_;
+  Bytes live_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events) {
+  TraceBuilder builder;
+  for (const Event& event : events) THIMBLE_RETURN_IF_ERROR(builder.Add(event));
+  return builder.Finish(events.empty() ? 0 : events.back().time_ns);
 }
 
 std::vector<Event> EventsFromTrace(const Trace& trace) {

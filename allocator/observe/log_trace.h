@@ -13,9 +13,13 @@ namespace thimble {
 
 // A free of a block that was allocated before the log began is left out. A log in which an address
 // is allocated twice without a free is refused.
+//
+// Logs of arenas that swap tell ops and the large blocks they use: these become accesses. What was
+// allocated since the op began is what it writes; it lasts until the next one begins. Its line is
+// where the first block is freed after that, so that all its blocks are live there.
 absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events);
 
-// With made-up addresses, one per id, and no times. A log has no accesses: they are left out.
+// With made-up addresses, one per id, and no times; accesses are left out.
 std::vector<Event> EventsFromTrace(const Trace& trace);
 
 // A trace from a file of either kind.

@@ -22,7 +22,7 @@ namespace thimble {
 // What is wrong is told with `name`. The result has passed swap::CheckProblem().
 absl::StatusOr<swap::Problem> SwapProblemFromTrace(const Trace& trace, absl::string_view name);
 
-// The same for a file, text or event log; a log has no accesses.
+// The same for a file, text or event log: logs of arenas that swap have accesses.
 absl::StatusOr<swap::Problem> ReadSwapProblem(const std::string& path);
 
 }  // namespace thimble

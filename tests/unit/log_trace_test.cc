@@ -128,6 +128,35 @@ TEST_F(LogTrace, ALogTellsWhatPlansDid) {
   EXPECT_GE(summary->plan_repeats + 2, summary->plan_hits);
 }
 
+TEST_F(LogTrace, OpsBecomeAccesses) {
+  constexpr Bytes kBlock = 8 * kChunk;
+  ArenaOptions options;
+  options.swap = true;
+  Make(16 * kBlock, options);
+  const std::string path = ::testing::TempDir() + "/log_ops_test.log";
+  ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
+  const Address first = Allocate(kBlock, kFirst);
+  const Address small = Allocate(kChunk, kFirst);
+  ASSERT_TRUE(arena_->Pin({first, small}, {/*key=*/0xabc, /*step=*/1}).ok());
+  const Address result = Allocate(2 * kBlock, kFirst);
+  ASSERT_TRUE(arena_->Unpin({first, small}, {result}, kFirst, false).ok());
+  Free(first, kFirst);
+  ASSERT_TRUE(arena_->Pin({result}, {/*key=*/0xdef, /*step=*/1}).ok());
+  ASSERT_TRUE(arena_->Unpin({result}, {}, kFirst, false).ok());
+  ASSERT_TRUE(arena_->log().Stop().ok());
+  const Trace trace = ReadTraceOrLog(path).value();
+  ASSERT_EQ(trace.accesses.size(), 2u);
+  EXPECT_EQ(trace.accesses[0].name, "0000000000000abc");
+  EXPECT_EQ(trace.accesses[0].reads, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(trace.accesses[0].writes, std::vector<std::uint32_t>{2});
+  EXPECT_EQ(trace.accesses[0].at, 3u) << "before the first block is freed";
+  EXPECT_GT(trace.accesses[0].ns, 0);
+  EXPECT_EQ(trace.accesses[1].reads, std::vector<std::uint32_t>{2});
+  std::string text;
+  AppendTrace(trace, &text);
+  EXPECT_TRUE(ParseTrace(text, "again").ok()) << text;
+}
+
 TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
