@@ -20,11 +20,14 @@ struct Step {
   std::size_t end = 0;
 };
 
-bool HasAccess(const Trace& trace, Step step) {
-  const auto access =
+std::size_t CountAccesses(const Trace& trace, Step step) {
+  const auto first =
       std::lower_bound(trace.accesses.begin(), trace.accesses.end(), step.begin,
                        [](const TraceAccess& it, std::size_t at) { return it.at < at; });
-  return access != trace.accesses.end() && access->at <= step.end;
+  const auto last =
+      std::upper_bound(first, trace.accesses.end(), step.end,
+                       [](std::size_t at, const TraceAccess& it) { return at < it.at; });
+  return static_cast<std::size_t>(last - first);
 }
 
 Step FindStep(const Trace& trace) {
@@ -32,12 +35,17 @@ Step FindStep(const Trace& trace) {
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     if (trace.ops[i].kind == TraceOpKind::kStep) marks.push_back(i);
   }
-  for (std::size_t i = marks.size(); i > 1; --i) {
-    const Step step = {marks[i - 2] + 1, marks[i - 1]};
-    if (HasAccess(trace, step)) return step;
+  const auto step_before = [&](std::size_t mark) { return Step{marks[mark - 1] + 1, marks[mark]}; };
+  std::size_t most = 0;
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    most = std::max(most, CountAccesses(trace, step_before(i)));
+  }
+  for (std::size_t i = marks.size(); most > 0 && i > 1; --i) {
+    const Step step = step_before(i - 1);
+    if (2 * CountAccesses(trace, step) >= most) return step;
   }
   const Step rest = {marks.empty() ? 0 : marks.back() + 1, trace.ops.size()};
-  if (!marks.empty() && HasAccess(trace, rest)) return rest;
+  if (!marks.empty() && CountAccesses(trace, rest) > 0) return rest;
   return {trace.accesses.front().at, trace.ops.size()};
 }
 

@@ -1,7 +1,8 @@
 // From a trace with accesses to what swapping is planned from.
 //
-// One step is taken: the last one between two S lines that has accesses; with one S line what comes
-// after it, and without any the whole trace from its first access on. A block is
+// One step is taken: the last one between two S lines that has at least half as many accesses as
+// any other, because a program does more than train; with one S line what comes after it, and
+// without any the whole trace from its first access on. A block is
 //
 //   cyclic              if it is there when the step begins and when it ends: weights
 //   of the step         if it is allocated and freed in it: activations

@@ -39,7 +39,18 @@ class Swap(trace_files.TraceFiles):
         self.assertEqual(len(ended.stdout.splitlines()), 3)
         self.assertIn("0.6667", ended.stdout)
 
+    def test_says_what_every_limit_costs(self):
+        ended = self.swap(self.trace, "--curve", "--json", "--bus", "24")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        lines = [json.loads(line) for line in ended.stdout.splitlines()]
+        self.assertGreater(len(lines), 3)
+        for line in lines:
+            self.assertLessEqual(line["peak_after"], line["limit"])
+        limits = [line["limit"] for line in lines]
+        self.assertEqual(limits, sorted(limits, reverse=True))
+
     def test_names_what_is_wrong(self):
+        self.assert_refused([self.trace, "--curve", "--limit", "9"], "--curve goes without")
         self.assert_refused([], "FILE")
         self.assert_refused([self.trace, "--slowdown", "-1"], "-1")
         self.assert_refused([self.trace, "--limit", "1", "--slowdown", "1"], "not allowed with")

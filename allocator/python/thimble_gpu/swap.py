@@ -27,32 +27,68 @@ def add_to(commands):
                         help="how far the host is ahead of the device (default: 0)")
     parser.add_argument("--out", metavar="SCHEDULE.csv",
                         help="write what leaves when; for one file only")
-    parser.add_argument("--json", action="store_true", help="one JSON object per file")
+    parser.add_argument("--curve", action="store_true",
+                        help="instead of one schedule, a table: limit, and the slowdown it costs")
+    parser.add_argument("--json", action="store_true",
+                        help="one JSON object per file (with --curve: per limit)")
     parser.set_defaults(function=lambda options: _swap(parser, options))
 
 
 def _swap(parser, options):
     if options.out is not None and len(options.files) > 1:
         parser.error(f"--out {options.out} is for one file, but {len(options.files)} are given")
-    settings = ",".join(f"{key}:{getattr(options, key)}"
-                        for key in ("limit", "slowdown", "bus", "run_ahead_ms")
-                        if getattr(options, key) is not None)
+    if options.curve and (options.limit or options.slowdown or options.out):
+        parser.error("--curve goes without --limit, --slowdown and --out")
     core = abi.installed_core()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
     if not options.json:
         print(f"{'file':32} {'peak before':>14} {'peak after':>14} {'ratio':>7} {'slowdown%':>9} "
               f"{'bytes out':>14} {'bytes in':>14} {'seconds':>8}  policy")
     for file in options.files:
-        info = abi.SwapInfo(struct_size=ctypes.sizeof(abi.SwapInfo))
-        out = None if options.out is None else os.fsencode(options.out)
-        start = time.monotonic()
-        status = core.swap_file(os.fsencode(file), out, settings.encode(), info)
-        seconds = round(time.monotonic() - start, 3)
-        if status != abi.OK:
-            print(f"thimble swap: {core.last_error().decode(errors='replace')}", file=sys.stderr)
-            return 1 if status == abi.OUT_OF_MEMORY else 2
-        _show(_line(file, info, seconds), options.json)
+        try:
+            status = (_curve if options.curve else _one)(core, file, options)
+        except abi.ThimbleError as error:
+            print(f"thimble swap: {error}", file=sys.stderr)
+            return 2
+        if status != 0:
+            return status
     return 0
+
+
+def _one(core, file, options):
+    line = _plan(core, file, options, options.limit)
+    if line is None:
+        print(f"thimble swap: {core.last_error().decode(errors='replace')}", file=sys.stderr)
+        return 1
+    _show(line, options.json)
+    return 0
+
+
+def _curve(core, file, options):
+    """From the peak down in steps of a twentieth, as far as there is a schedule."""
+    peak = _plan(core, file, options, None)["peak_before"]
+    for twentieths in range(19, 0, -1):
+        limit = max(1, peak * twentieths // 20)
+        line = _plan(core, file, options, limit)
+        if line is None:
+            break
+        _show({"limit": limit, **line}, options.json)
+    return 0
+
+
+def _plan(core, file, options, limit):
+    """The figures of a schedule, or None if there is none within the limit. Raises ThimbleError."""
+    settings = {"limit": limit, "slowdown": options.slowdown, "bus": options.bus,
+                "run_ahead_ms": options.run_ahead_ms}
+    text = ",".join(f"{key}:{value}" for key, value in settings.items() if value is not None)
+    info = abi.SwapInfo(struct_size=ctypes.sizeof(abi.SwapInfo))
+    out = None if options.out is None else os.fsencode(options.out)
+    start = time.monotonic()
+    status = core.swap_file(os.fsencode(file), out, text.encode(), info)
+    if status == abi.OUT_OF_MEMORY:
+        return None
+    core.check(status)
+    return _line(file, info, round(time.monotonic() - start, 3))
 
 
 def _line(file, info, seconds):
