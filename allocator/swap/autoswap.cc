@@ -139,6 +139,7 @@ std::vector<std::size_t> RankWindows(Score score, const Problem& problem, const 
               [](const Candidate& a, const Candidate& b) { return IsWorse(b, a); });
   }
   std::vector<std::size_t> order;
+  order.reserve(candidates.size());
   for (const Candidate& candidate : candidates) order.push_back(candidate.window);
   return order;
 }

@@ -38,8 +38,9 @@ absl::StatusOr<std::int64_t> ParseLimit(absl::string_view text) {
 }
 
 absl::StatusOr<std::int64_t> ParseSlowdown(absl::string_view text) {
-  return ParseScaled("slowdown in percent", text, 0, kMostSlowdown / kMillion * 100,
-                     kMillion / 100);
+  constexpr std::int64_t kPercent = kMillion / 100;
+  constexpr std::int64_t kMost = kMostSlowdown / kPercent;
+  return ParseScaled("slowdown in percent", text, 0, kMost, kPercent);
 }
 
 absl::StatusOr<Ns> ParseRunAhead(absl::string_view text) {
