@@ -1,33 +1,25 @@
-// The C interface over Arena: turns statuses into codes and texts, and lets no exception out.
+// The C interface over Arena; thimble_files.cc has what is about files alone.
 #include "allocator/thimble.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/options.h"
 #include "allocator/base/stable_hash.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/c_status.h"
 #include "allocator/driver/cuda_driver.h"
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
-#include "allocator/observe/log_summary.h"
-#include "allocator/observe/swap_summary.h"
-#include "allocator/plan/csv.h"
-#include "allocator/plan/solver.h"
-#include "allocator/plan/validator.h"
-#include "allocator/swap/settings.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
@@ -37,73 +29,6 @@ struct thimble_arena {
 
 namespace thimble {
 namespace {
-
-// A pointer, so that this library needs only eight bytes of thread-local storage for it; a plain
-// one, so that even destructors that run after ours can use it.
-thread_local std::string* last_error = nullptr;
-
-struct AtThreadEnd {
-  void Expect() {}  // makes the thread-local object, and with it its end
-  ~AtThreadEnd() { delete std::exchange(last_error, nullptr); }
-};
-thread_local AtThreadEnd at_thread_end;  // outside of functions: its guard is one byte, not eight
-
-thimble_status Fail(thimble_status code, absl::string_view text) {
-  at_thread_end.Expect();
-  try {
-    if (last_error == nullptr) last_error = new std::string;
-    last_error->assign(text.data(), text.size());
-  } catch (const std::bad_alloc&) {
-    // No memory even for the message: the code must do.
-    if (last_error != nullptr) last_error->clear();
-  }
-  return code;
-}
-
-thimble_status FromStatus(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return THIMBLE_OK;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-      return Fail(THIMBLE_INVALID_ARGUMENT, status.message());
-    case absl::StatusCode::kResourceExhausted:
-      return Fail(THIMBLE_OUT_OF_MEMORY, status.message());
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kNotFound:
-      return Fail(THIMBLE_UNAVAILABLE, status.message());
-    default:
-      return Fail(THIMBLE_INTERNAL, status.message());
-  }
-}
-
-thimble_status NullArgument(const char* name) {
-  return Fail(THIMBLE_INVALID_ARGUMENT, std::string(name) + " is null");
-}
-
-// Runs `body`, which returns absl::Status. The only exceptions the library knows are the system's.
-template <typename Body>
-thimble_status Guard(Body body) {
-  try {
-    return FromStatus(body());
-  } catch (const std::bad_alloc&) {
-    return Fail(THIMBLE_INTERNAL, "the host is out of memory");
-  } catch (const std::exception& error) {
-    return Fail(THIMBLE_INTERNAL, error.what());
-  }
-}
-
-// Copies as much of `full` as the caller's struct has room for.
-template <typename Struct>
-absl::Status CopyOut(Struct full, Struct* out) {
-  const std::size_t size = out->struct_size;
-  if (size < sizeof(std::size_t)) {
-    return absl::InvalidArgumentError("struct_size is not set: set it to sizeof before the call");
-  }
-  full.struct_size = size;
-  std::memcpy(out, &full, std::min(size, sizeof(Struct)));
-  return absl::OkStatus();
-}
 
 Bytes HalfOfTheMachine() {
   const Bytes pages = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES));
@@ -211,50 +136,6 @@ thimble_oom ToC(const OomReport& report) {
   return out;
 }
 
-thimble_plan_info ToC(const plan::Plan& plan) {
-  thimble_plan_info out = {};
-  out.buffers = plan.offsets.size();
-  out.height = static_cast<uint64_t>(plan.height);
-  out.lower_bound = static_cast<uint64_t>(plan.lower_bound);
-  return out;
-}
-
-thimble_swap_info ToC(const SwapSummary& summary) {
-  thimble_swap_info out = {};
-  out.peak_before = static_cast<uint64_t>(summary.peak_before);
-  out.peak_after = static_cast<uint64_t>(summary.schedule.peak_bytes);
-  out.slowdown_ppm = static_cast<uint64_t>(summary.slowdown);
-  out.bytes_out = static_cast<uint64_t>(summary.schedule.bytes_out);
-  out.bytes_in = static_cast<uint64_t>(summary.schedule.bytes_in);
-  out.swaps = summary.schedule.swaps.size();
-  out.peak_doa = static_cast<uint64_t>(summary.autoswap[0]);
-  out.peak_aoa = static_cast<uint64_t>(summary.autoswap[1]);
-  out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);
-  out.peak_swdoa = static_cast<uint64_t>(summary.autoswap[3]);
-  summary.schedule.policy.copy(out.policy, sizeof(out.policy) - 1);
-  return out;
-}
-
-thimble_log_info ToC(const LogSummary& summary) {
-  thimble_log_info out = {};
-  out.events = summary.events;
-  out.allocations = summary.allocations;
-  out.peak_in_use = summary.peak_in_use;
-  out.reserved_at_start = summary.reserved_at_start;
-  out.peak_reserved = summary.peak_reserved;
-  out.reserved_at_peak = summary.reserved_at_peak;
-  out.stitches = summary.stitches;
-  out.complete = summary.complete ? 1 : 0;
-  out.steps = summary.steps;
-  out.plan_requests = summary.plan_requests;
-  out.plan_hits = summary.plan_hits;
-  out.plan_repeats = summary.plan_repeats;
-  out.swap_out_bytes = summary.swap_out_bytes;
-  out.swap_in_bytes = summary.swap_in_bytes;
-  out.peak_swapped = summary.peak_swapped;
-  return out;
-}
-
 static_assert(static_cast<int>(OomKind::kNone) == THIMBLE_OOM_NONE &&
               static_cast<int>(OomKind::kTrue) == THIMBLE_OOM_TRUE &&
               static_cast<int>(OomKind::kFragmentation) == THIMBLE_OOM_FRAGMENTATION &&
@@ -272,10 +153,6 @@ using thimble::StreamId;
 extern "C" {
 
 uint32_t thimble_abi_version(void) { return THIMBLE_ABI_VERSION; }
-
-const char* thimble_last_error(void) {
-  return thimble::last_error == nullptr ? "" : thimble::last_error->c_str();
-}
 
 thimble_status thimble_create(const char* options, thimble_arena** arena) {
   if (arena == nullptr) return NullArgument("arena");
@@ -441,52 +318,6 @@ thimble_status thimble_log_start(thimble_arena* arena, const char* path) {
 thimble_status thimble_log_stop(thimble_arena* arena) {
   if (arena == nullptr) return NullArgument("arena");
   return Guard([&] { return arena->arena->log().Stop(); });
-}
-
-thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info) {
-  if (log == nullptr) return NullArgument("log");
-  return Guard([&]() -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
-                             thimble::ConvertLog(log, trace == nullptr ? "" : trace));
-    if (info == nullptr) return absl::OkStatus();
-    return thimble::CopyOut(thimble::ToC(summary), info);
-  });
-}
-
-thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
-                                 uint64_t seed, thimble_plan_info* info) {
-  if (problem == nullptr) return NullArgument("problem");
-  return Guard([&]() -> absl::Status {
-    if (!(seconds >= 0 && seconds <= thimble::plan::kMostSeconds)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "seconds ", seconds, " is not a number from 0 to ", thimble::plan::kMostSeconds));
-    }
-    THIMBLE_ASSIGN_OR_RETURN(const auto named, thimble::plan::ReadProblemFile(problem));
-    thimble::plan::SolveOptions options;
-    options.seconds = seconds;
-    options.seed = seed;
-    const thimble::plan::Plan found = thimble::plan::Solve(named.problem, options);
-    THIMBLE_RETURN_IF_ERROR(thimble::plan::ValidatePlan(named.problem, found));
-    if (plan != nullptr) {
-      THIMBLE_RETURN_IF_ERROR(thimble::plan::WritePlanFile(named.ids, found, plan));
-    }
-    if (info == nullptr) return absl::OkStatus();
-    return thimble::CopyOut(thimble::ToC(found), info);
-  });
-}
-
-thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
-                                 thimble_swap_info* info) {
-  if (trace == nullptr) return NullArgument("trace");
-  return Guard([&]() -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto settings,
-                             thimble::swap::ParseSettings(options == nullptr ? "" : options));
-    THIMBLE_ASSIGN_OR_RETURN(
-        const auto summary,
-        thimble::PlanSwapFile(trace, settings, schedule == nullptr ? "" : schedule));
-    if (info == nullptr) return absl::OkStatus();
-    return thimble::CopyOut(thimble::ToC(summary), info);
-  });
 }
 
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes) {

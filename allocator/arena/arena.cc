@@ -12,15 +12,9 @@
 #include "allocator/arena/explain.h"
 #include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/base/warn.h"
-#include "allocator/plan/solver.h"
-#include "allocator/plan/validator.h"
 
 namespace thimble {
 namespace {
-
-// A thread of its own, and most plans are as low as can be long before.
-constexpr double kPlanSeconds = 1;
 
 absl::Status BadAlignment(Bytes alignment) {
   return absl::InvalidArgumentError(absl::StrCat("alignment ", alignment,
@@ -151,121 +145,6 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
-}
-
-// --- Plans -------------------------------------------------------------------------------------
-
-// Training goes on without a file, only later.
-void Arena::LoadPlanFile() {
-  absl::StatusOr<Learned> learned = ReadPlanFile(options_.plan_file);
-  MutexLock lock(&mutex_);
-  if (learned.ok() && learned->chunk_bytes != space_->chunk_bytes()) {
-    learned = absl::InvalidArgumentError(absl::StrCat("'", options_.plan_file,
-                                                      "' is for chunk:", learned->chunk_bytes,
-                                                      ", not ", space_->chunk_bytes()));
-  }
-  if (learned.ok()) {
-    space_->RestorePlans(*learned);
-  } else if (!absl::IsNotFound(learned.status())) {
-    Warn(absl::StrCat("plan_file: ", learned.status().message(),
-                      ". It is not used, and will be replaced when a new plan is made."));
-  }
-}
-
-void Arena::SavePlanFile(Learned learned, Bytes chunk_bytes) {
-  learned.chunk_bytes = chunk_bytes;
-  const absl::Status status = WritePlanFile(learned, options_.plan_file);
-  if (!status.ok()) {
-    Warn(absl::StrCat("plan_file: ", status.message(), ". The next run will learn anew."));
-  }
-}
-
-void Arena::DraftPlan() {
-  std::optional<Planner::Draft> draft = space_->DraftPlan();
-  if (!draft.has_value()) return;
-  draft_ = *std::move(draft);
-  if (!worker_.Wake()) space_->AdoptPlan(draft_, std::nullopt);
-}
-
-void Arena::Plan(const std::atomic<bool>& cancel) {
-  Planner::Draft draft;
-  Bytes chunk_bytes = 0;
-  {
-    MutexLock lock(&mutex_);
-    draft = std::move(draft_);
-    chunk_bytes = space_->chunk_bytes();
-  }
-  const plan::ConflictProblem problem = draft.ToProblem();
-  const auto drop_if_wrong = [&problem](std::optional<plan::Plan>* plan) {
-    if (plan->has_value() && !plan::ValidatePlan(problem, **plan).ok()) plan->reset();
-  };
-  std::optional<plan::Plan> plan;
-  if (plan::CheckConflictProblem(problem).ok()) {
-    plan = draft.Remembered();
-    drop_if_wrong(&plan);
-    if (!plan.has_value()) {
-      plan::SolveOptions options;
-      options.seconds = kPlanSeconds;
-      options.cancel = &cancel;
-      plan = plan::SolveConflicts(problem, options);
-      drop_if_wrong(&plan);
-    }
-  }
-  {
-    MutexLock lock(&mutex_);
-    space_->AdoptPlan(draft, plan);
-  }
-  if (plan.has_value() && !options_.plan_file.empty()) {
-    SavePlanFile(draft.ToLearned(*plan), chunk_bytes);
-  }
-}
-
-void Arena::ActivatePlan() {
-  // What a stream may still use stays where it is.
-  WaitForStreams().IgnoreError();
-  // Another thread may have been faster meanwhile.
-  if (space_->PlanIsDue()) space_->ActivatePlan();
-}
-
-void Arena::ReportStep(std::uint64_t step) {
-  if (step == 0 || step == reported_steps_[0] || step == reported_steps_[1]) return;
-  reported_steps_ = {step, reported_steps_[0]};
-  MarkStep();
-}
-
-void Arena::ReportChangedMemory() {
-  if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
-    ReportMemory();
-  }
-}
-
-void Arena::ReportMemory() {
-  reported_reserved_ = space_->reserved();
-  reported_stitches_ = space_->stitches();
-  Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
-}
-
-void Arena::ReportPlan() {
-  constexpr std::uint64_t kNowAndThen = 64;  // requests
-  const PlanStats stats = space_->plan_stats();
-  if (stats.requests < reported_planned_ + kNowAndThen) return;
-  reported_planned_ = stats.requests;
-  Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
-}
-
-void Arena::ReportSwap() {
-  if (swapper_ == nullptr) return;
-  const SwapStats stats = swapper_->stats();
-  if (stats.out_bytes + stats.in_bytes == reported_swapped_) return;
-  reported_swapped_ = stats.out_bytes + stats.in_bytes;
-  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{}, stats.in_bytes);
-}
-
-void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
-  Report(EventKind::kOp, 0, 0, StreamId{}, op.key);
-  for (const Address address : blocks) {
-    if (swapper_->Knows(address)) Report(EventKind::kUse, address, 0, StreamId{}, 0);
-  }
 }
 
 absl::Status Arena::OutOfMemory(const Request& request) {
@@ -467,75 +346,6 @@ absl::Status Arena::ForgetStream(StreamId stream) {
   THIMBLE_RETURN_IF_ERROR(WaitForStreams(stream));
   return space_->ForgetStream(stream);
 }
-
-ArenaStats Arena::StatsLocked() {
-  space_->Settle();
-  ArenaStats stats;
-  std::uint64_t cached_blocks = 0;
-  stats.allocations = allocations_;
-  rack_.ForEach([&](Magazine& magazine) {
-    const Magazine::Contents contents = magazine.contents();
-    stats.magazines += contents.bytes;
-    stats.allocations += contents.served;
-    cached_blocks += contents.blocks;
-  });
-  const Heap& heap = space_->heap();
-  // A block that moved from one magazine to another meanwhile was counted twice.
-  stats.magazines = std::min(stats.magazines, heap.used_bytes());
-  cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
-  stats.in_use = heap.used_bytes() - space_->absent_bytes() - stats.magazines;
-  stats.free_small = heap.free_bytes(Pool::kSmall);
-  stats.free_large = heap.free_bytes() - stats.free_small;
-  stats.spare = space_->home().spare_bytes();
-  stats.reserved = space_->reserved();
-  stats.vacant = heap.vacant_bytes();
-  stats.limit = space_->limit();
-  stats.peak_in_use = space_->peak_used();
-  stats.peak_reserved = space_->peak_reserved();
-  stats.largest_free = heap.LargestFree();
-  stats.largest_request = largest_request_;
-  stats.alias_active = space_->stitcher().active_bytes();
-  stats.alias_idle = space_->stitcher().idle_bytes();
-  stats.live_blocks = space_->pointers().size() - cached_blocks;
-  stats.stitches = space_->stitches();
-  stats.stitch_hits = space_->stitch_hits();
-  stats.out_of_memory = out_of_memory_;
-  stats.plan = space_->plan_stats();
-  if (swapper_ != nullptr) stats.swap = swapper_->stats();
-  return stats;
-}
-
-ArenaStats Arena::GetStats() {
-  MutexLock lock(&mutex_);
-  return StatsLocked();
-}
-
-void Arena::ResetPeaks() {
-  MutexLock lock(&mutex_);
-  space_->ResetPeaks();
-}
-
-OomReport Arena::LastOom() {
-  MutexLock lock(&mutex_);
-  return last_oom_;
-}
-
-Snapshot Arena::GetSnapshot() {
-  MutexLock lock(&mutex_);
-  space_->Settle();
-  Snapshot snapshot = TakeSnapshot(*space_);
-  snapshot.stats = StatsLocked();
-  return snapshot;
-}
-
-absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
-  MutexLock lock(&mutex_);
-  THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
-  ReportMemory();
-  return absl::OkStatus();
-}
-
-void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }
 
 void Arena::CheckInvariants() {
   MutexLock lock(&mutex_);

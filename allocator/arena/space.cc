@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "allocator/arena/growth.h"
-#include "allocator/base/check.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
@@ -264,123 +261,6 @@ absl::Status Space::NotABlock(Address address) {
       name, " is no block that is held now: it was freed twice, or it points into one"));
 }
 
-// --- Growing and trimming ----------------------------------------------------------------------
-
-// How much must be appended so that `bytes` fit at the end of the home space.
-Bytes Space::ContiguousShortfall(Bytes bytes, StreamTag tag) const {
-  const BlockId last = heap_.last();
-  const Bytes at_end = last != kNoBlock && heap_.UsableBy(last, tag) ? heap_.block(last).bytes : 0;
-  return AlignUp(bytes - std::min(at_end, bytes), options_.chunk_bytes);
-}
-
-bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
-  // Holes are refilled first, but for those a plan has left.
-  if (heap_.held_bytes() == 0 && heap_.FirstVacant() != kNoBlock) return false;
-  const Bytes growth = ContiguousShortfall(bytes, tag);
-  const Bytes peak = std::max(peak_used_, heap_.used_bytes() + floor_used_ + bytes);
-  if (reserved() + growth > peak + AllowedSlack(peak, stitches_ - stitch_hits_)) return false;
-  return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
-}
-
-absl::Status Space::Grow(Bytes bytes) {
-  return TakeFromDriver(bytes, kCleanTag, /*at_end=*/false).status();
-}
-
-// Backs vacant places first, lowest first, then appends; only the latter if `at_end`. All is for
-// `tag`, whose free memory it may join. All or nothing (P4).
-absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end) {
-  if (bytes > limit() - home_->backed_bytes()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
-                     "; ", FormatBytes(reserved()), " are reserved"));
-  }
-  Growth growth;
-  absl::Status status;
-  Bytes missing = bytes;
-  while (status.ok() && missing > 0) {
-    const BlockId vacant = at_end ? kNoBlock : heap_.FirstVacant();
-    if (vacant == kNoBlock) {
-      status = TakeFromDriverAt(heap_.end(), missing, tag, &growth);
-      missing = 0;
-    } else {
-      const Bytes part = std::min(missing, heap_.block(vacant).bytes);
-      status = TakeFromDriverAt(heap_.block(vacant).offset, part, tag, &growth);
-      missing -= part;
-    }
-  }
-  if (!status.ok()) {
-    UndoGrowth(growth);
-    return status;
-  }
-  peak_reserved_ = std::max(peak_reserved_, reserved());
-  return growth;
-}
-
-absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth) {
-  const Bytes large = kLargeChunkSlots * options_.chunk_bytes;
-  // Large chunks are harder to move.
-  const Bytes in_large = options_.plan || options_.swap
-                             ? 0
-                             : InLargeChunks(bytes, reserved(), limit(), options_.chunk_bytes);
-  const auto take = [&](Bytes part, Bytes chunk_bytes) -> absl::Status {
-    if (part == 0) return absl::OkStatus();
-    THIMBLE_RETURN_IF_ERROR(BackAt(offset, part, chunk_bytes, tag));
-    growth->push_back({offset, offset + part});
-    offset += part;
-    return absl::OkStatus();
-  };
-  THIMBLE_RETURN_IF_ERROR(take(in_large, large));
-  return take(bytes - in_large, options_.chunk_bytes);
-}
-
-absl::Status Space::BackAt(Bytes offset, Bytes bytes, Bytes chunk_bytes, StreamTag tag) {
-  THIMBLE_RETURN_IF_ERROR(home_->Back(offset, bytes, chunk_bytes));
-  if (offset == heap_.end()) {
-    heap_.Append(bytes, tag);
-  } else {
-    heap_.Refill({offset, offset + bytes}, tag);
-  }
-  return absl::OkStatus();
-}
-
-// Nobody has used these bytes yet. What the driver does not take back stays, as free memory: the
-// chunk itself, or a mapping of it in an alias that was half built.
-void Space::UndoGrowth(const Growth& growth) {
-  for (auto extent = growth.rbegin(); extent != growth.rend(); ++extent) {
-    for (Bytes end = extent->end; end > extent->begin;) {
-      const ChunkId id = home_->ChunkAt(end - 1);
-      const Extent chunk = {home_->chunk(id).offset, end};
-      if (home_->chunk(id).aliases == 0 && home_->Vacate(id).ok()) heap_.Vacate(chunk);
-      end = chunk.begin;
-    }
-  }
-}
-
-absl::Status Space::Trim(Bytes keep, Bytes* released) {
-  Settle();
-  *released = 0;
-  const Bytes before = reserved();
-  heap_.DrainSmall(kCleanTag);
-  aliases_->RetryHalfDropped();
-  home_->DestroySpares();
-  if (reserved() > keep) stitcher_.DropIdle();
-  absl::Status status;
-  // From the end, so that the home space stays dense at its beginning.
-  ForEachIdleChunk([&](ChunkId id, Extent chunk) {
-    if (!status.ok() || reserved() <= keep) return false;
-    status = home_->Vacate(id);
-    if (status.ok()) heap_.Vacate(chunk);
-    return status.ok();
-  });
-  *released = before - std::min(before, reserved());
-  return status;
-}
-
-void Space::DropIdle() {
-  heap_.DrainSmall(kCleanTag);
-  stitcher_.DropIdle();
-}
-
 // --- Streams -----------------------------------------------------------------------------------
 
 absl::StatusOr<StreamTag> Space::TagOf(StreamId stream) {
@@ -442,78 +322,6 @@ Bytes Space::LargestStitch(StreamId stream) {
 void Space::ResetPeaks() {
   peak_used_ = heap_.used_bytes() + floor_used_ - absent_bytes_;
   peak_reserved_ = reserved();
-}
-
-void Space::CheckInvariants() const {
-  home_->CheckInvariants();
-  aliases_->CheckInvariants();
-  heap_.CheckInvariants();
-  stitcher_.CheckInvariants();
-  THIMBLE_CHECK(home_->backed_bytes() <= limit(), "P2: more is backed than the limit allows");
-  Bytes in_map = 0;
-  pointers_.ForEach([&](Address address, BlockId id) {
-    if (IsOnFloor(id)) return;
-    const Block& block = heap_.block(id);
-    THIMBLE_CHECK(block.state == BlockState::kUsed, "P1: an address names a block not in use");
-    if (block.alias == kNoAlias) {
-      THIMBLE_CHECK(address == home_->base() + block.offset && block.chain == kNoBlock,
-                    "P1: a block is seen at an address that is not its own");
-    } else {
-      THIMBLE_CHECK(stitcher_.ShowsChain(id, address - block.padding),
-                    "P1: a stitched block is seen where its bytes are not");
-    }
-    in_map += BytesOf(block);
-  });
-  THIMBLE_CHECK(in_map == heap_.used_bytes(), "P1: a block in use is not in the map");
-  if (planner_ != nullptr) {
-    CheckSeats();
-    CheckFloor();
-  }
-  Bytes absent = 0;
-  for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
-    absent += CheckBacking(heap_.block(id));
-  }
-  THIMBLE_CHECK(absent == absent_bytes_, "P3: absent_bytes is not the sum over blocks");
-}
-
-// How much of it has no memory although it is in use.
-Bytes Space::CheckBacking(const Block& block) const {
-  Bytes absent = 0;
-  for (Bytes at = block.offset; at < block.offset + block.bytes; at += options_.chunk_bytes) {
-    const bool backed = home_->ChunkAt(at) != kNoChunk;
-    if (block.state == BlockState::kUsed && block.absent && !backed) {
-      absent += options_.chunk_bytes;
-    } else {
-      THIMBLE_CHECK(backed == (block.state != BlockState::kVacant),
-                    "P3: heap and home space disagree about what is backed");
-    }
-  }
-  return absent;
-}
-
-void Space::CheckSeats() const {
-  planner_->CheckInvariants();
-  absl::flat_hash_set<SeatId> seats;
-  pointers_.ForEach([&](Address, BlockId id) {
-    const SeatId seat = IsOnFloor(id) ? SeatOnFloor(id) : heap_.block(id).seat;
-    if (seat == kNoSeat) return;
-    THIMBLE_CHECK(planner_->IsTaken(seat) && seats.insert(seat).second,
-                  "P5: two blocks have one seat, or one that nobody took");
-  });
-  THIMBLE_CHECK(seats.size() == planner_->taken_seats(), "P5: a taken seat has no block");
-}
-
-void Space::CheckFloor() const {
-  Bytes taken = 0;
-  pointers_.ForEach([&](Address address, BlockId id) {
-    if (!IsOnFloor(id)) return;
-    const Extent place = planner_->ExtentOf(SeatOnFloor(id));
-    THIMBLE_CHECK(address == home_->base() + place.begin,
-                  "P6: a block of the floor is not at its place");
-    taken += place.bytes();
-  });
-  THIMBLE_CHECK(taken == floor_used_ && taken + planner_->floor().OpenBytes() == heap_.held_bytes(),
-                "P6: what is held is neither open nor taken");
 }
 
 }  // namespace thimble

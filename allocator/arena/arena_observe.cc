@@ -1,0 +1,124 @@
+// The part of Arena that tells what it does: statistics, snapshots, the event log.
+#include <algorithm>
+
+#include "allocator/arena/arena.h"
+#include "allocator/arena/explain.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble {
+
+// --- Event log -----------------------------------------------------------------------------------
+
+void Arena::ReportStep(std::uint64_t step) {
+  if (step == 0 || step == reported_steps_[0] || step == reported_steps_[1]) return;
+  reported_steps_ = {step, reported_steps_[0]};
+  MarkStep();
+}
+
+void Arena::ReportChangedMemory() {
+  if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
+    ReportMemory();
+  }
+}
+
+void Arena::ReportMemory() {
+  reported_reserved_ = space_->reserved();
+  reported_stitches_ = space_->stitches();
+  Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
+}
+
+void Arena::ReportPlan() {
+  constexpr std::uint64_t kNowAndThen = 64;  // requests
+  const PlanStats stats = space_->plan_stats();
+  if (stats.requests < reported_planned_ + kNowAndThen) return;
+  reported_planned_ = stats.requests;
+  Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
+}
+
+void Arena::ReportSwap() {
+  if (swapper_ == nullptr) return;
+  const SwapStats stats = swapper_->stats();
+  if (stats.out_bytes + stats.in_bytes == reported_swapped_) return;
+  reported_swapped_ = stats.out_bytes + stats.in_bytes;
+  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{}, stats.in_bytes);
+}
+
+void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
+  Report(EventKind::kOp, 0, 0, StreamId{}, op.key);
+  for (const Address address : blocks) {
+    if (swapper_->Knows(address)) Report(EventKind::kUse, address, 0, StreamId{}, 0);
+  }
+}
+
+// --- Statistics ----------------------------------------------------------------------------------
+
+ArenaStats Arena::StatsLocked() {
+  space_->Settle();
+  ArenaStats stats;
+  std::uint64_t cached_blocks = 0;
+  stats.allocations = allocations_;
+  rack_.ForEach([&](Magazine& magazine) {
+    const Magazine::Contents contents = magazine.contents();
+    stats.magazines += contents.bytes;
+    stats.allocations += contents.served;
+    cached_blocks += contents.blocks;
+  });
+  const Heap& heap = space_->heap();
+  // A block that moved from one magazine to another meanwhile was counted twice.
+  stats.magazines = std::min(stats.magazines, heap.used_bytes());
+  cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
+  stats.in_use = heap.used_bytes() - space_->absent_bytes() - stats.magazines;
+  stats.free_small = heap.free_bytes(Pool::kSmall);
+  stats.free_large = heap.free_bytes() - stats.free_small;
+  stats.spare = space_->home().spare_bytes();
+  stats.reserved = space_->reserved();
+  stats.vacant = heap.vacant_bytes();
+  stats.limit = space_->limit();
+  stats.peak_in_use = space_->peak_used();
+  stats.peak_reserved = space_->peak_reserved();
+  stats.largest_free = heap.LargestFree();
+  stats.largest_request = largest_request_;
+  stats.alias_active = space_->stitcher().active_bytes();
+  stats.alias_idle = space_->stitcher().idle_bytes();
+  stats.live_blocks = space_->pointers().size() - cached_blocks;
+  stats.stitches = space_->stitches();
+  stats.stitch_hits = space_->stitch_hits();
+  stats.out_of_memory = out_of_memory_;
+  stats.plan = space_->plan_stats();
+  if (swapper_ != nullptr) stats.swap = swapper_->stats();
+  return stats;
+}
+
+ArenaStats Arena::GetStats() {
+  MutexLock lock(&mutex_);
+  return StatsLocked();
+}
+
+void Arena::ResetPeaks() {
+  MutexLock lock(&mutex_);
+  space_->ResetPeaks();
+}
+
+OomReport Arena::LastOom() {
+  MutexLock lock(&mutex_);
+  return last_oom_;
+}
+
+Snapshot Arena::GetSnapshot() {
+  MutexLock lock(&mutex_);
+  space_->Settle();
+  Snapshot snapshot = TakeSnapshot(*space_);
+  snapshot.stats = StatsLocked();
+  return snapshot;
+}
+
+absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
+  MutexLock lock(&mutex_);
+  THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
+  ReportMemory();
+  return absl::OkStatus();
+}
+
+void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }
+
+}  // namespace thimble

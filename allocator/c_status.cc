@@ -1,0 +1,62 @@
+#include "allocator/c_status.h"
+
+#include <string>
+#include <utility>
+
+namespace thimble {
+namespace {
+
+// A pointer, so that this library needs only eight bytes of thread-local storage for it; a plain
+// one, so that even destructors that run after ours can use it.
+thread_local std::string* last_error = nullptr;
+
+struct AtThreadEnd {
+  void Expect() {}  // makes the thread-local object, and with it its end
+  ~AtThreadEnd() { delete std::exchange(last_error, nullptr); }
+};
+thread_local AtThreadEnd at_thread_end;  // outside of functions: its guard is one byte, not eight
+
+}  // namespace
+
+thimble_status Fail(thimble_status code, absl::string_view text) {
+  at_thread_end.Expect();
+  try {
+    if (last_error == nullptr) last_error = new std::string;
+    last_error->assign(text.data(), text.size());
+  } catch (const std::bad_alloc&) {
+    // No memory even for the message: the code must do.
+    if (last_error != nullptr) last_error->clear();
+  }
+  return code;
+}
+
+thimble_status FromStatus(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return THIMBLE_OK;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+      return Fail(THIMBLE_INVALID_ARGUMENT, status.message());
+    case absl::StatusCode::kResourceExhausted:
+      return Fail(THIMBLE_OUT_OF_MEMORY, status.message());
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kNotFound:
+      return Fail(THIMBLE_UNAVAILABLE, status.message());
+    default:
+      return Fail(THIMBLE_INTERNAL, status.message());
+  }
+}
+
+thimble_status NullArgument(const char* name) {
+  return Fail(THIMBLE_INVALID_ARGUMENT, std::string(name) + " is null");
+}
+
+}  // namespace thimble
+
+extern "C" {
+
+const char* thimble_last_error(void) {
+  return thimble::last_error == nullptr ? "" : thimble::last_error->c_str();
+}
+
+}  // extern "C"

@@ -1,0 +1,118 @@
+// The part of the C interface that reads and writes files: logs, plans, schedules.
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "allocator/base/status_macros.h"
+#include "allocator/c_status.h"
+#include "allocator/observe/log_summary.h"
+#include "allocator/observe/swap_summary.h"
+#include "allocator/plan/csv.h"
+#include "allocator/plan/solver.h"
+#include "allocator/plan/validator.h"
+#include "allocator/swap/settings.h"
+#include "allocator/thimble.h"
+
+namespace thimble {
+namespace {
+
+thimble_plan_info ToC(const plan::Plan& plan) {
+  thimble_plan_info out = {};
+  out.buffers = plan.offsets.size();
+  out.height = static_cast<uint64_t>(plan.height);
+  out.lower_bound = static_cast<uint64_t>(plan.lower_bound);
+  return out;
+}
+
+thimble_swap_info ToC(const SwapSummary& summary) {
+  thimble_swap_info out = {};
+  out.peak_before = static_cast<uint64_t>(summary.peak_before);
+  out.peak_after = static_cast<uint64_t>(summary.schedule.peak_bytes);
+  out.slowdown_ppm = static_cast<uint64_t>(summary.slowdown);
+  out.bytes_out = static_cast<uint64_t>(summary.schedule.bytes_out);
+  out.bytes_in = static_cast<uint64_t>(summary.schedule.bytes_in);
+  out.swaps = summary.schedule.swaps.size();
+  out.peak_doa = static_cast<uint64_t>(summary.autoswap[0]);
+  out.peak_aoa = static_cast<uint64_t>(summary.autoswap[1]);
+  out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);
+  out.peak_swdoa = static_cast<uint64_t>(summary.autoswap[3]);
+  summary.schedule.policy.copy(out.policy, sizeof(out.policy) - 1);
+  return out;
+}
+
+thimble_log_info ToC(const LogSummary& summary) {
+  thimble_log_info out = {};
+  out.events = summary.events;
+  out.allocations = summary.allocations;
+  out.peak_in_use = summary.peak_in_use;
+  out.reserved_at_start = summary.reserved_at_start;
+  out.peak_reserved = summary.peak_reserved;
+  out.reserved_at_peak = summary.reserved_at_peak;
+  out.stitches = summary.stitches;
+  out.complete = summary.complete ? 1 : 0;
+  out.steps = summary.steps;
+  out.plan_requests = summary.plan_requests;
+  out.plan_hits = summary.plan_hits;
+  out.plan_repeats = summary.plan_repeats;
+  out.swap_out_bytes = summary.swap_out_bytes;
+  out.swap_in_bytes = summary.swap_in_bytes;
+  out.peak_swapped = summary.peak_swapped;
+  return out;
+}
+
+}  // namespace
+}  // namespace thimble
+
+using thimble::Guard;
+using thimble::NullArgument;
+
+extern "C" {
+
+thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info) {
+  if (log == nullptr) return NullArgument("log");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
+                             thimble::ConvertLog(log, trace == nullptr ? "" : trace));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
+                                 uint64_t seed, thimble_plan_info* info) {
+  if (problem == nullptr) return NullArgument("problem");
+  return Guard([&]() -> absl::Status {
+    if (!(seconds >= 0 && seconds <= thimble::plan::kMostSeconds)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seconds ", seconds, " is not a number from 0 to ", thimble::plan::kMostSeconds));
+    }
+    THIMBLE_ASSIGN_OR_RETURN(const auto named, thimble::plan::ReadProblemFile(problem));
+    thimble::plan::SolveOptions options;
+    options.seconds = seconds;
+    options.seed = seed;
+    const thimble::plan::Plan found = thimble::plan::Solve(named.problem, options);
+    THIMBLE_RETURN_IF_ERROR(thimble::plan::ValidatePlan(named.problem, found));
+    if (plan != nullptr) {
+      THIMBLE_RETURN_IF_ERROR(thimble::plan::WritePlanFile(named.ids, found, plan));
+    }
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(found), info);
+  });
+}
+
+thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
+                                 thimble_swap_info* info) {
+  if (trace == nullptr) return NullArgument("trace");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto settings,
+                             thimble::swap::ParseSettings(options == nullptr ? "" : options));
+    THIMBLE_ASSIGN_OR_RETURN(
+        const auto summary,
+        thimble::PlanSwapFile(trace, settings, schedule == nullptr ? "" : schedule));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+}  // extern "C"
