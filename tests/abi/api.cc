@@ -29,6 +29,8 @@ Api Api::Open() {
   Find(api.library, "thimble_destroy", &api.destroy);
   Find(api.library, "thimble_allocate", &api.allocate);
   Find(api.library, "thimble_free", &api.free);
+  Find(api.library, "thimble_pin", &api.pin);
+  Find(api.library, "thimble_unpin", &api.unpin);
   Find(api.library, "thimble_get_stats", &api.get_stats);
   Find(api.library, "thimble_trim", &api.trim);
   return api;

@@ -17,6 +17,8 @@ struct Api {
   decltype(thimble_destroy)* destroy = nullptr;
   decltype(thimble_allocate)* allocate = nullptr;
   decltype(thimble_free)* free = nullptr;
+  decltype(thimble_pin)* pin = nullptr;
+  decltype(thimble_unpin)* unpin = nullptr;
   decltype(thimble_get_stats)* get_stats = nullptr;
   decltype(thimble_trim)* trim = nullptr;
 };

@@ -71,6 +71,35 @@ void TrimForEver() {
   }
 }
 
+void Create(const char* options) {
+  if (api.create(options, &arena) == THIMBLE_OK) return;
+  std::fprintf(stderr, "create: %s\n", api.last_error());
+  _exit(3);
+}
+
+// Uses blocks in turn for which there is not enough memory: they leave and come back all the time.
+void SwapForEver() {
+  const void* blocks[8];
+  for (const void*& block : blocks) {
+    block = Allocate(1 << 20);
+    api.unpin(arena, nullptr, 0, &block, 1, 0, 0);
+  }
+  for (uint64_t op = 1;; ++op) {
+    const void* const block = blocks[op % std::size(blocks)];
+    if (api.pin(arena, &block, 1, op % 100, 1, 0) != THIMBLE_OK) _exit(3);
+    if (*static_cast<const char*>(block) != 1) _exit(3);
+    api.unpin(arena, &block, 1, nullptr, 0, 0, 0);
+    operations.fetch_add(1);
+  }
+}
+
+// In an arena of its own.
+void StartSwapping() {
+  api.destroy(arena);
+  Create("device:cpu,memory:64MiB,limit:16MiB,chunk:64KiB,swap:auto");
+  StartThreads(SwapForEver);
+}
+
 // Waits for memory that nobody will free.
 void WaitForMemory() {
   operations.fetch_add(1000);
@@ -156,6 +185,17 @@ const Way kWays[] = {
        std::exit(0);
      }},
     {"exit_with_waiting_threads", [] { StartThreads(WaitForMemory); }},
+    {"return_while_swapping", StartSwapping},
+    {"exit_while_swapping",
+     [] {
+       StartSwapping();
+       std::exit(0);
+     }},
+    {"fork_child_exits_while_parent_swaps",
+     [] {
+       StartSwapping();
+       for (int i = 0; i < 10; ++i) ForkAndEnd(ExitWell);
+     }},
     {"fork_child_exits", [] { ForkAndEnd(ExitWell); }},
     {"fork_child_exits_directly", [] { ForkAndEnd([] { _exit(0); }); }},
     {"fork_child_exits_while_parent_is_busy",
@@ -194,10 +234,7 @@ int main(int argc, char** argv) {
     if (name != way.name) continue;
     at_thread_end.block = nullptr;  // makes it
     api = Api::Open();
-    if (api.create("device:cpu,memory:64MiB,chunk:64KiB,retry_ms:60000", &arena) != THIMBLE_OK) {
-      std::fprintf(stderr, "create: %s\n", api.last_error());
-      return 3;
-    }
+    Create("device:cpu,memory:64MiB,chunk:64KiB,retry_ms:60000");
     Use();
     std::puts("ready");
     std::fflush(stdout);
