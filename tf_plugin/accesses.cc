@@ -66,12 +66,20 @@ const tensorflow::ResourceHandle* VariableHandle(OpKernelContext* context, int i
   return handle.hash_code() == kVariable ? &handle : nullptr;
 }
 
-void AddVariables(const OpKernel& kernel, OpKernelContext* context, Accesses* accesses) {
+enum class Lock { kWait, kIfFree };
+
+void AddVariables(const OpKernel& kernel, OpKernelContext* context, Lock how, Accesses* accesses) {
   for (int i = 0; i < context->num_inputs(); ++i) {
     if (kernel.input_type(i) != tensorflow::DT_RESOURCE || !context->has_input(i)) continue;
     if (const VariablePtr variable = VariableOf(context, i)) {
-      tensorflow::tf_shared_lock lock(*variable->mu());
+      auto& mutex = *variable->mu();
+      if (how == Lock::kWait) {
+        mutex.lock_shared();
+      } else if (!mutex.try_lock_shared()) {
+        continue;
+      }
       Add(*variable->tensor(), /*depth=*/0, accesses);
+      mutex.unlock_shared();
     } else if (VariableHandle(context, i) == nullptr) {
       accesses->opaque = true;
     }
@@ -113,7 +121,7 @@ Accesses InputsOf(const OpKernel& kernel, OpKernelContext* context) {
     }
   }
   accesses.tensors = accesses.blocks.size();
-  if (resources) AddVariables(kernel, context, &accesses);
+  if (resources) AddVariables(kernel, context, Lock::kWait, &accesses);
   return accesses;
 }
 
@@ -129,7 +137,9 @@ Accesses ResultsOf(const OpKernel& kernel, OpKernelContext* context) {
     if (kernel.input_type(i) == tensorflow::DT_RESOURCE) resources = true;
   }
   accesses.tensors = accesses.blocks.size();
-  if (resources) AddVariables(kernel, context, &accesses);
+  // An op may say that it is done before it lets its variables go, as XLA's do where they fail.
+  // What is not looked at now stays until it is used next.
+  if (resources) AddVariables(kernel, context, Lock::kIfFree, &accesses);
   return accesses;
 }
 

@@ -140,14 +140,14 @@ def mirrored():
     return [forked.arena_stats(device).allocations > 0 for device in range(2)]
 
 
-def swapped(swap):
+def swapped(swap, jit=False):
     """Bytes that left GPU:0 while a net trained in little memory, or that memory ran out."""
     allow_growth()
     model = keras.Sequential([keras.Input((64, 64, 3))] + [
         keras.layers.Conv2D(64, 3, padding="same", activation="relu") for _ in range(12)] + [
             keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(10)])
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-                  jit_compile=False)
+                  jit_compile=jit)
     try:
         model.fit(np.zeros((128, 64, 64, 3), np.float32), np.zeros((128,), np.int64), batch_size=32,
                   verbose=0)
@@ -305,6 +305,11 @@ class Swap(Gpu):
     def test_compiled_functions(self):
         rounds, _ = self.answer(train, True, THIMBLE_CONF="swap:auto")
         self.assertEqual(rounds[1:], rounds[1:2] * 3)
+
+    def test_a_compiled_function_that_does_not_fit_says_so(self):
+        # It reports its end while it still holds the locks of its variables.
+        conf = "swap:auto,limit:96MiB,retry_ms:100"
+        self.assertEqual(self.answer(swapped, True, True, THIMBLE_CONF=conf), "out of memory")
 
 
 class Bfc(Gpu):
