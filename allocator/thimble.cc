@@ -1,8 +1,6 @@
 // The C interface over Arena; thimble_files.cc has what is about files alone.
 #include "allocator/thimble.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/options.h"
+#include "allocator/base/machine.h"
 #include "allocator/base/stable_hash.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/c_status.h"
@@ -29,11 +28,6 @@ struct thimble_arena {
 
 namespace thimble {
 namespace {
-
-Bytes HalfOfTheMachine() {
-  const Bytes pages = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES));
-  return RoundDown(pages * static_cast<Bytes>(sysconf(_SC_PAGESIZE)) / 2, kGiB) + kGiB;
-}
 
 absl::StatusOr<std::unique_ptr<Driver>> OpenDriver(Options* options) {
   if (options->device == Options::kCpu) {

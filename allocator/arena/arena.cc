@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "allocator/arena/explain.h"
 #include "allocator/base/check.h"
+#include "allocator/base/machine.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
@@ -78,10 +79,9 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
 
 absl::Status Arena::StartSwapping() {
   MutexLock lock(&mutex_);
-  const Bytes pages = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES));
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   const Bytes limit =
-      options_.host_limit == 0 ? pages / 2 * page : RoundUp(options_.host_limit, page);
+      options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
   THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_, limit));
   return absl::OkStatus();
 }

@@ -35,7 +35,7 @@ void Swapper::Remove(Address address) {
   const SwapId id = table_.Find(address);
   if (id == kNoSwap) return;
   const SwapBlock& block = table_.block(id);
-  if (block.state == SwapState::kOnHost) GiveBack(block.host, block.movable.bytes());
+  if (block.state == SwapState::kOnHost) pool_->Give(block.host, block.movable.bytes());
   table_.Remove(id);
 }
 
@@ -136,7 +136,7 @@ bool Swapper::Evict(SwapId id) {
     look_again_at_ = 0;
   } else {
     if (is_wanted) table_.CancelEvict(id);
-    GiveBack(host, bytes);
+    pool_->Give(host, bytes);
   }
   changed_.notify_all();
   return status.ok();
@@ -166,7 +166,7 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
   if (status.ok()) {
     void* const host = block.host;
     table_.EndFetch(id);
-    GiveBack(host, block.movable.bytes());
+    pool_->Give(host, block.movable.bytes());
     stats_.in_bytes += block.movable.bytes();
     if (room == Room::kMake) stats_.late_bytes += block.movable.bytes();
   } else {
@@ -211,8 +211,6 @@ absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
   mutex_->Lock();
   return status;
 }
-
-void Swapper::GiveBack(void* host, Bytes bytes) { pool_->Give(host, bytes); }
 
 void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }
 

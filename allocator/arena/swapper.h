@@ -94,7 +94,6 @@ class Swapper {
   enum class Room { kMake, kAsThereIs };
   absl::Status Fetch(SwapId id, Room room);
   absl::Status CopyWithoutMutex(const SwapBlock& block, CopyDirection direction);
-  void GiveBack(void* host, Bytes bytes);
   void WaitForChange();
 
   Space* const space_;
