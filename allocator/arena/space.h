@@ -205,6 +205,7 @@ class Space {
   absl::StatusOr<Growth> TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end);
   absl::Status TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, Growth* growth);
   absl::Status BackAt(Bytes offset, Bytes bytes, Bytes chunk_bytes, StreamTag tag);
+  void AddBacked(Bytes offset, Bytes bytes, StreamTag tag);
   void UndoGrowth(const Growth& growth);
   template <typename Visit>
   void ForEachIdleChunk(Visit visit);

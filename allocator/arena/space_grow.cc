@@ -77,12 +77,17 @@ absl::Status Space::TakeFromDriverAt(Bytes offset, Bytes bytes, StreamTag tag, G
 
 absl::Status Space::BackAt(Bytes offset, Bytes bytes, Bytes chunk_bytes, StreamTag tag) {
   THIMBLE_RETURN_IF_ERROR(home_->Back(offset, bytes, chunk_bytes));
+  AddBacked(offset, bytes, tag);
+  return absl::OkStatus();
+}
+
+// There is memory at `offset` now, which nobody has used yet.
+void Space::AddBacked(Bytes offset, Bytes bytes, StreamTag tag) {
   if (offset == heap_.end()) {
     heap_.Append(bytes, tag);
   } else {
     heap_.Refill({offset, offset + bytes}, tag);
   }
-  return absl::OkStatus();
 }
 
 // Nobody has used these bytes yet. What the driver does not take back stays, as free memory: the

@@ -37,11 +37,7 @@ absl::StatusOr<Address> Space::GrowByMoving(const Request& request, StreamTag ta
     return absl::ResourceExhaustedError("no addresses are left in one piece");
   }
   THIMBLE_RETURN_IF_ERROR(BackByMoving(offset, bytes));
-  if (offset == heap_.end()) {
-    heap_.Append(bytes, tag);
-  } else {
-    heap_.Refill({offset, offset + bytes}, tag);
-  }
+  AddBacked(offset, bytes, tag);
   peak_reserved_ = std::max(peak_reserved_, reserved());
   return TakeAt(AlignUp(offset, request.alignment), request, tag);
 }

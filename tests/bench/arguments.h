@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 
 namespace thimble::bench {
@@ -35,5 +37,16 @@ class Arguments {
   absl::string_view word_;
   absl::string_view value_;
 };
+
+// What a program in tests/ is: parse(arguments) gives options, or what is wrong with them;
+// run(options) gives the exit status.
+template <typename Parse, typename Run>
+int RunProgram(absl::string_view name, int argc, char** argv, Parse parse, Run run) {
+  constexpr int kBadUsage = 2;
+  const auto options = parse(Arguments(argc, argv));
+  if (options.ok()) return run(*options);
+  absl::FPrintF(stderr, "%s: %s\n", name, options.status().message());
+  return kBadUsage;
+}
 
 }  // namespace thimble::bench

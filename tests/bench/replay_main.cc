@@ -193,10 +193,6 @@ int Run(const Options& options) {
 }  // namespace thimble::bench
 
 int main(int argc, char** argv) {
-  const auto options = thimble::bench::ParseArguments(thimble::bench::Arguments(argc, argv));
-  if (!options.ok()) {
-    absl::FPrintF(stderr, "replay: %s\n", options.status().message());
-    return thimble::bench::kBadUsage;
-  }
-  return thimble::bench::Run(*options);
+  return thimble::bench::RunProgram("replay", argc, argv, thimble::bench::ParseArguments,
+                                    thimble::bench::Run);
 }

@@ -194,10 +194,6 @@ int Run(const Options& options) {
 }  // namespace thimble::plan
 
 int main(int argc, char** argv) {
-  const auto options = thimble::plan::ParseArguments(thimble::bench::Arguments(argc, argv));
-  if (!options.ok()) {
-    absl::FPrintF(stderr, "plan: %s\n", options.status().message());
-    return thimble::plan::kBadUsage;
-  }
-  return thimble::plan::Run(*options);
+  return thimble::bench::RunProgram("plan", argc, argv, thimble::plan::ParseArguments,
+                                    thimble::plan::Run);
 }

@@ -250,10 +250,6 @@ int Run(const Options& options) {
 }  // namespace thimble::swap
 
 int main(int argc, char** argv) {
-  const auto options = thimble::swap::ParseArguments(thimble::bench::Arguments(argc, argv));
-  if (!options.ok()) {
-    absl::FPrintF(stderr, "swap: %s\n", options.status().message());
-    return thimble::swap::kBadUsage;
-  }
-  return thimble::swap::Run(*options);
+  return thimble::bench::RunProgram("swap", argc, argv, thimble::swap::ParseArguments,
+                                    thimble::swap::Run);
 }
