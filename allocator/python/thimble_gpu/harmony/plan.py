@@ -1,0 +1,42 @@
+"""Which device computes which links, in which order and in which portions: a plan."""
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Links first..last, for all samples. On every device (gpu -1): for that device's share."""
+    first: int
+    last: int
+    gpu: int
+    microbatches: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """As thimble_harmony_file() writes it.
+
+    `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
+    of them computes forward and backward at once.
+    """
+    mode: str  # pp: a link is on one device at a time; dp: on each, for a share of the samples
+    gpus: int
+    batch: int
+    forward: tuple
+    backward: tuple
+    seconds: float = 0.0
+    compute_fraction: float = 0.0
+
+    @classmethod
+    def from_json(cls, text):
+        read = json.loads(text)
+        return cls(mode=read["mode"], gpus=read["gpus"], batch=read["batch"],
+                   forward=_tasks(read["forward"]), backward=_tasks(read["backward"]),
+                   seconds=read.get("seconds", 0.0),
+                   compute_fraction=read.get("compute_fraction", 0.0))
+
+
+def _tasks(entries):
+    return tuple(Task(entry["first"], entry["last"], entry["gpu"], tuple(entry["microbatches"]))
+                 for entry in entries)

@@ -1,0 +1,70 @@
+"""Runs one portion through every job, alone, and measures it. No variable of the model changes.
+
+What a job needs on its device follows: functions are traced, their peaks are Thimble's own figures,
+and a model that cannot be computed pack by pack fails here, before training.
+"""
+
+import dataclasses
+import time
+
+import tensorflow as tf
+
+from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony import step as steps
+from thimble_gpu.harmony.job import Context
+
+_RUNS = 3  # the first one traces and keeps constants
+
+
+@dataclasses.dataclass
+class Footprint:
+    """Bytes of one job on its device, and seconds of one portion."""
+    weights: int = 0  # from before the first portion until the last is computed
+    sums: int = 0  # of gradients, from the first portion until they have left
+    inputs: int = 0  # of one portion
+    results: int = 0  # of one portion, until they have left
+    inside: int = 0  # most that computing takes beyond these, results included
+    seconds: float = 0.0
+
+
+def rehearse(step, jobs):
+    """Footprints by job. `step` has a batch; jobs of other lanes are like those of the first."""
+    footprints = {}
+    for job in jobs:
+        if job.lane == 0:
+            footprints[job] = _rehearse_one(step, job)
+    for job in jobs:
+        if job.lane:
+            footprints[job] = next(footprint for other, footprint in footprints.items()
+                                   if other.function is job.function)
+    return footprints
+
+
+def _rehearse_one(step, job):
+    """The results of the first portion stand for those of all, for the jobs after it."""
+    device, span, context = job.device, job.spans[0], Context()
+    share = (span[1] - span[0]) / step.batch
+    weights = job.bring_weights()
+    brought = step.bring(job, span, steps.ready(None))
+    footprint = Footprint(weights=devices.size_of(tf.nest.flatten(weights)),
+                          inputs=devices.size_of(tf.nest.flatten(brought)))
+    if job.is_backward:
+        footprint.sums = devices.size_of(weights[0])
+    results = None
+    for run in range(_RUNS):
+        del results
+        job.begin(context, weights)
+        before = device.bytes_in_use()
+        device.reset_peak()
+        start = time.perf_counter()
+        results = job.compute(context, weights, brought, share, tf.ones([]))
+        device.wait()
+        footprint.seconds = time.perf_counter() - start
+        if run:
+            footprint.inside = max(footprint.inside, device.peak_bytes() - before)
+    footprint.results = devices.size_of(tf.nest.flatten(results))
+    cell = steps.ready(job.take_away(results))
+    job.take_gradients(context)
+    for each in job.spans:
+        step.announce(job, each, cell)
+    return footprint
