@@ -122,6 +122,11 @@ class Chain:
                 for value in step.outputs:
                     value.learns = learns and value.is_floating
 
+    @property
+    def can_regroup(self):
+        """Whether portions may differ forward and backward: nothing depends on what is in one."""
+        return not self.changing and all(value.is_batched for value in self.values())
+
     def flatten(self, x):
         """A batch of inputs as a list, cast and shaped as the model wants."""
         return self.graph._standardize_inputs(x)  # pylint: disable=protected-access

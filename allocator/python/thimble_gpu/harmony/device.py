@@ -103,14 +103,23 @@ class Device:
         self.name = name
         self.is_gpu = name.startswith("GPU")
         self._arena_name = int(name.partition(":")[2]) if self.is_gpu else name.lower()
-        self._arena = None
+        self._arena = self._first_limit = None
         self.inward = Stream(f"to {name}")
         self.compute = Stream(name)
         self.outward = Stream(f"from {name}")
 
     def close(self):
+        self.set_limit(None)
         for stream in (self.inward, self.compute, self.outward):
             stream.close()
+
+    def set_limit(self, limit):
+        """Most bytes to take from now on; None: as many as before anybody set a limit."""
+        if self.arena is None:
+            return
+        if self._first_limit is None:
+            self._first_limit = self.arena.stats()["limit"]
+        self.arena.set_limit(self._first_limit if limit is None else min(limit, self._first_limit))
 
     @property
     def arena(self):

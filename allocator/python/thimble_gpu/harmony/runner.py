@@ -5,8 +5,8 @@ import itertools
 import tensorflow as tf
 
 from thimble_gpu.harmony import device as devices
-from thimble_gpu.harmony import pack as packs
 from thimble_gpu.harmony import rehearsal
+from thimble_gpu.harmony.functions import Functions
 from thimble_gpu.harmony.job import Job
 from thimble_gpu.harmony.step import Step
 from thimble_gpu.harmony.update import Update
@@ -22,13 +22,11 @@ class Runner:
         self._trained = _unique(v for link in chain.links for v in link.variables() if v.trainable)
         self._update = Update(optimizer, self._trained)
         self._updates = devices.Stream("update")
-        self._functions = _Functions(chain, plan, loss)
+        self._functions = Functions(chain, plan, loss)
         self._jobs = {}  # by size of the batch
 
     def close(self):
         self._updates.close()
-        for device in self._devices:
-            device.close()
 
     def jobs(self, batch):
         """In the order in which they are submitted."""
@@ -37,13 +35,14 @@ class Runner:
         return self._jobs[batch]
 
     def _make_jobs(self, batch):
-        plan, made = self.plan, []
-        tasks = [("forward", task) for task in plan.forward]
-        tasks += [("backward", task) for task in plan.backward
-                  if task.last >= self.chain.first_trained or task is plan.backward[0]]
+        last, *others = self.plan.backward
+        tasks = [("forward", task) for task in self.plan.forward] + [("last", last)]
+        tasks += [("backward", task) for task in others if task.last >= self.chain.first_trained]
+        return self._jobs_of(tasks, batch)
+
+    def _jobs_of(self, tasks, batch):
+        made = []
         for kind, task in tasks:
-            if task is plan.backward[0]:
-                kind = "last"
             for lane, (first, last) in enumerate(self._shares(task, batch)):
                 spans = _spans(first, last, task.microbatches)
                 device = self._devices[lane if task.gpu < 0 else task.gpu]
@@ -51,6 +50,16 @@ class Runner:
                     pack, function = self._functions.of(kind, task)
                     made.append(Job(kind, pack, device, spans, function, lane))
         return made
+
+    def infer(self, inputs):
+        """Predictions of a batch, as a list on the host; computed on the devices, pack by pack."""
+        batch = int(inputs[0].shape[0])
+        step = Step(self.chain, batch, inputs, None, None)
+        tasks = self.plan.forward + self.plan.backward[:1]
+        jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
+            [("infer", task) for task in tasks], batch))
+        devices.wait_for_all([step.submit(job, None) for job in jobs])
+        return [step.tensor(value, (0, batch)) for value in self.chain.outputs]
 
     def _shares(self, task, batch):
         if task.gpu >= 0:
@@ -98,37 +107,6 @@ class Runner:
                     if found:
                         mean = len(found) > 1 and found[0].dtype.is_floating
                         variable.assign(tf.add_n(found) / len(found) if mean else found[0])
-
-
-class _Functions:
-    """Packs and their functions, made once for all devices and sizes of batches."""
-
-    def __init__(self, chain, plan, loss):
-        self._chain = chain
-        self._loss = loss
-        self._known = {}
-        # A Value leaves the device where it is made if any other pack wants it, then or later.
-        self._wanted = {(value, task.first) for task in plan.forward + plan.backward
-                        for value in chain.uses(task.first, task.last)}
-
-    def of(self, kind, task):
-        key = (kind, task.first, task.last)
-        if key not in self._known:
-            self._known[key] = self._make(kind, task)
-        return self._known[key]
-
-    def _make(self, kind, task):
-        chain = self._chain
-        made = [value for value in chain.values() if task.first <= value.maker <= task.last]
-        if kind == "forward":
-            wanted = {value for value, _ in self._wanted}
-            pack = packs.Pack(chain, task.first, task.last, [v for v in made if v in wanted])
-            return pack, packs.forward_function(pack, training=True)
-        after = [v for v in made if any(user > task.last for user in v.users)]
-        pack = packs.Pack(chain, task.first, task.last, after)
-        if kind == "last":
-            return pack, packs.loss_function(pack, self._loss)
-        return pack, packs.backward_function(pack)
 
 
 def _unique(variables):

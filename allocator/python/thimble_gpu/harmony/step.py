@@ -68,6 +68,10 @@ class Step:
     def _pieces(self, value):
         return self._values.setdefault(value, Pieces())
 
+    def tensor(self, value, span):
+        """A Value of some samples, on the host; waits for it."""
+        return self._values[value].get(span)[0]
+
     # --- Submitting -------------------------------------------------------------------------------
 
     def submit(self, job, following):

@@ -1,0 +1,90 @@
+"""Finds a plan that keeps to the memory of the devices: profile, plan, rehearsal, and again if needed."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from thimble_gpu.harmony import memory
+from thimble_gpu.harmony import profiler
+from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.greedy import search
+from thimble_gpu.harmony.runner import Runner
+
+_TRIES = 6
+_SAFE_PART = 0.97  # of the memory: planning and measuring differ a little
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A runner that is ready to train, and what it will need."""
+    runner: Runner
+    peaks: list  # for each device, the Peaks of its jobs
+    limits: list
+
+    def predicted(self):
+        """Bytes, for each device."""
+        return [max((peak.expected for peak in peaks), default=0) for peaks in self.peaks]
+
+
+def prepare(setting, inputs, labels):
+    """A Prepared for batches like this one; HarmonyError if there is none."""
+    batch = int(inputs[0].shape[0])
+    if setting.plan is not None:
+        found = _try(setting, setting.plan, inputs, labels)
+        _check(setting, found)
+        return found
+    rows = _profile(setting, inputs, labels, batch)
+    limit = min(setting.limits)
+    _check_layers(setting, rows, limit)
+    allowed = limit
+    for _ in range(_TRIES):
+        plan = search(rows, len(setting.devices), int(allowed), batch, setting.mode,
+                      same_portions=not setting.chain.can_regroup)
+        if plan is None:
+            break
+        found = _try(setting, plan, inputs, labels)
+        most = max(peak.most for peaks in found.peaks for peak in peaks)
+        if most <= limit:
+            return found
+        found.runner.close()
+        allowed *= _SAFE_PART * limit / most
+    raise HarmonyError(f"no plan keeps to {limit} bytes on each of {len(setting.devices)} devices, "
+                       "though every layer fits alone: give more memory, or smaller batches")
+
+
+def _profile(setting, inputs, labels, batch):
+    share = batch if setting.mode == "pp" else -(-batch // len(setting.devices))
+    sizes = {1, min(4, share)}
+    rate = profiler.update_rate(setting.optimizer)
+    rows = profiler.measure(setting.chain, setting.devices[0], setting.loss, inputs, labels, sizes,
+                           rate)
+    return rows + profiler.extrapolate(rows, batch)
+
+
+def _check_layers(setting, rows, limit):
+    for row in rows:
+        if row.ubatch == 1 and row.bwd_mem_bytes > limit:
+            name = setting.chain.links[row.layer].name
+            raise HarmonyError(
+                f"layer '{name}' alone needs {row.bwd_mem_bytes} bytes of device memory for one "
+                f"sample (weights {row.weight_bytes} bytes, gradients, activations), but memory is "
+                f"{limit}: at least {row.bwd_mem_bytes} would do")
+
+
+def _try(setting, plan, inputs, labels):
+    runner = Runner(setting.chain, setting.devices, plan, setting.loss, setting.optimizer)
+    footprints = runner.rehearse(inputs, labels)
+    jobs = runner.jobs(int(inputs[0].shape[0]))
+    peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
+                            device.bytes_in_use(), limit)
+             for device, limit in zip(setting.devices, setting.limits)]
+    return Prepared(runner, peaks, setting.limits)
+
+
+def _check(setting, found):
+    for device, peaks, limit in zip(setting.devices, found.peaks, found.limits):
+        worst = max(peaks, key=lambda peak: peak.most, default=None)
+        if worst is not None and worst.most > limit:
+            raise HarmonyError(
+                f"the plan does not fit: {worst.job.pack.name} needs up to {worst.most} bytes on "
+                f"{device.name}, but memory is {limit}: at least {worst.most} would do")
