@@ -101,7 +101,7 @@ class Device:
 
     def __init__(self, name):
         self.name = name
-        self.is_gpu = name.startswith("GPU")
+        self.is_gpu = self.copies_meanwhile = name.startswith("GPU")
         self._arena_name = int(name.partition(":")[2]) if self.is_gpu else name.lower()
         self._arena = self._first_limit = None
         self.inward = Stream(f"to {name}")

@@ -1,9 +1,9 @@
 """How many bytes the jobs of a plan need on their devices, from what was measured of each.
 
 While a portion is computed, a device holds the job's weights, its sums of gradients, the inputs of
-this portion and of the next, and what computing takes. At most, the results of the portion before
-have not left yet. If the jobs overlap, there are also the weights of the next one, or the gradients
-of the one before.
+this portion and of the next, and what computing takes. If jobs overlap, there are also the weights of
+the next one. At most, a GPU also holds what has not left yet: the results of the portion before, or
+the gradients of the job before.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ def arrange(jobs, footprints, base, limit):
     for this, following in zip(peaks, peaks[1:]):
         now, then = footprints[this.job], footprints[following.job]
         early = then.weights + max(0, then.inputs - _second_inputs(this.job, now))
-        late = now.sums + now.results
+        late = now.sums + now.results if this.job.device.copies_meanwhile else 0
         this.job.overlaps = this.most + early <= limit and following.most + late <= limit
         if this.job.overlaps:
             this.expected += early
@@ -40,7 +40,8 @@ def arrange(jobs, footprints, base, limit):
 def _alone(job, footprint, base):
     inside = (base + footprint.weights + footprint.sums + footprint.inputs +
               _second_inputs(job, footprint) + footprint.inside)
-    return Peak(job, inside, inside + (footprint.results if len(job.spans) > 1 else 0))
+    late = footprint.results if job.device.copies_meanwhile and len(job.spans) > 1 else 0
+    return Peak(job, inside, inside + late)
 
 
 def _second_inputs(job, footprint):

@@ -174,11 +174,36 @@ def _dense(gradient):
     return None if gradient is None else tf.convert_to_tensor(gradient)
 
 
+# Ops that take no memory of their own, or next to none.
+_LIGHT = frozenset(("Const", "ExpandDims", "Identity", "NoOp", "Placeholder", "ReadVariableOp",
+                    "Reshape", "Shape", "Squeeze", "StridedSlice"))
+
+
+def _in_order(function):
+    """Lets the ops of a function run one after the other, as they were written.
+
+    TensorFlow runs what is ready. The peak of memory would be another one each time, and gradients of
+    weights would often wait while their inputs are kept.
+    """
+
+    def ordered(*arguments):
+        results = function(*arguments)
+        before = None
+        for op in tf.compat.v1.get_default_graph().get_operations():
+            if op.type not in _LIGHT:
+                if before is not None:
+                    op._add_control_input(before)  # pylint: disable=protected-access
+                before = op
+        return results
+
+    return ordered
+
+
 class _Function:
     """Traced once for each kind of arguments; refuses to read the model behind the runner's back."""
 
     def __init__(self, function, pack):
-        self._function = tf.function(function, autograph=False, jit_compile=False)
+        self._function = tf.function(_in_order(function), autograph=False, jit_compile=False)
         self._pack = pack
         self._traced = {}
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import rehearsal
 from thimble_gpu.harmony import step as steps
+from thimble_gpu.harmony.alike import signature
 from thimble_gpu.harmony.functions import Functions
 from thimble_gpu.harmony.job import Job
 from thimble_gpu.harmony.plans import Plan
@@ -96,7 +97,13 @@ class _Profiler:
     def _rehearse(self, step, kind, task):
         pack, function = self._functions.of(kind, task)
         job = Job(kind, pack, self._device, [(0, self._size)], function)
-        return rehearsal.rehearse(step, [job])[job]
+        key = (kind, self._size, signature(pack))
+        if key not in self._known:
+            footprint, = rehearsal.rehearse(step, [job], runs=2).values()
+            self._known[key] = footprint, step.results(job, job.spans[0])
+        else:
+            step.announce(job, job.spans[0], self._known[key][1])
+        return self._known[key][0]
 
     def _row(self, step, number, forward, backward, rate):
         if forward is None:  # the last link, whose loss makes forward alone of no use

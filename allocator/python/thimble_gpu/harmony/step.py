@@ -4,7 +4,8 @@ Every tensor between two packs goes through the host: so a device holds no more 
 a residual connection costs nothing while it waits. A step puts all its jobs into the streams at once; a
 job waits for the cells of those it needs. What keeps memory bounded are waits too:
   - inputs of portion i are brought when portion i - 2 is computed: one is used, one is ready;
-  - portion i is computed when the results of portion i - 2 have left;
+  - portion i is computed when the results of portion i - 2 have left; on logical CPU devices, where
+    the processor that computes also copies, of portion i - 1;
   - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
     when all of this one has left.
 """
@@ -64,6 +65,7 @@ class Step:
         self.losses = []  # cells: (loss of a portion, its share)
         self.predictions = Pieces()
         self._lanes = {}  # by device
+        self._results = {}  # cells by job and span
 
     def _pieces(self, value):
         return self._values.setdefault(value, Pieces())
@@ -71,6 +73,10 @@ class Step:
     def tensor(self, value, span):
         """A Value of some samples, on the host; waits for it."""
         return self._values[value].get(span)[0]
+
+    def results(self, job, span):
+        """The cell with the results of a portion."""
+        return self._results[job, span]
 
     # --- Submitting -------------------------------------------------------------------------------
 
@@ -84,7 +90,7 @@ class Step:
         for number, span in enumerate(job.spans):
             brought = device.inward.submit(self.bring, job, span, lane.computed[0])
             computed = device.compute.submit(self._compute, job, span, context, weights, brought,
-                                             lane.left[0])
+                                             lane.left[0 if device.copies_meanwhile else 1])
             left = device.outward.submit(self._take_away, job, span, computed)
             self.announce(job, span, left)
             lane.computed = [lane.computed[1], computed]
@@ -92,6 +98,8 @@ class Step:
             if following is not None and job.overlaps and number == min(1, len(job.spans) - 1):
                 lane.weights = self._submit_weights(following, lane.end)
         lane.end = device.outward.submit(self._leave, job, context, computed)
+        if not device.copies_meanwhile:
+            lane.left[1] = lane.end
         return lane.end
 
     def _submit_weights(self, job, end):
@@ -99,6 +107,7 @@ class Step:
 
     def announce(self, job, span, cell):
         """Says where the results of a portion will be, before they are there."""
+        self._results[job, span] = cell
         for number, value in enumerate(job.hands_on):
             self._pieces(value).put(span, _Part(cell, "values", number))
         for number, value in enumerate(job.pack.uses if job.is_backward else ()):
