@@ -1,0 +1,26 @@
+#include "allocator/harmony/plan.h"
+
+namespace thimble::harmony {
+
+int Plan::forward_count() const {
+  int count = 0;
+  while (!tasks[count].is_backward()) ++count;
+  return count;
+}
+
+std::vector<int> EvenSplit(int batch, int count) {
+  std::vector<int> sizes(count, batch / count);
+  for (int i = 0; i < batch % count; ++i) ++sizes[i];
+  return sizes;
+}
+
+std::vector<int> SampleBounds(const std::vector<int>& microbatches) {
+  std::vector<int> bounds(1, 0);
+  for (const int size : microbatches) bounds.push_back(bounds.back() + size);
+  return bounds;
+}
+
+const char* NameOf(Mode mode) { return mode == Mode::kPipeline ? "pp" : "dp"; }
+const char* NameOf(Rules rules) { return rules == Rules::kThimble ? "thimble" : "harmony"; }
+
+}  // namespace thimble::harmony
