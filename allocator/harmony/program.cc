@@ -1,0 +1,498 @@
+#include "allocator/harmony/program.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "allocator/base/bytes.h"
+#include "allocator/harmony/chunks.h"
+
+namespace thimble::harmony {
+namespace {
+
+// A tensor with some samples of a boundary, and the op after which it is there.
+struct Piece {
+  int first_sample = 0;
+  int end_sample = 0;
+  int tensor = -1;
+  int op = 0;
+};
+
+struct Weights {
+  Pack layers;
+  int tensor = 0;
+  int op = 0;
+};
+
+bool Meet(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
+
+// What builds the tasks of one GPU in dp, and of all of them in pp.
+struct Lane {
+  std::vector<Piece> outputs;  // of the task before
+  int outputs_gpu = 0;         // where they are
+  bool outputs_on_host = false;
+  std::map<int, std::vector<Piece>> stashes;             // by layer; op: when the host has it
+  std::map<std::pair<int, int>, std::vector<int>> kept;  // tensors by task and microbatch
+};
+
+class Builder {
+ public:
+  Builder(const Costs& costs, const Server& server, const Plan& plan)
+      : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()) {
+    const int lanes = plan.mode == Mode::kPipeline ? 1 : plan.gpus;
+    lanes_.resize(lanes);
+    before_.resize(plan.gpus);
+    out_.queues.resize(plan.gpus * kStreams);
+    out_.need.resize(plan.gpus);
+    out_.comfort.resize(plan.gpus);
+    out_.last_compute.resize(plan.gpus);
+  }
+
+  Program Build() {
+    for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
+      task_ = static_cast<int>(t);
+      cuts_ = ChunkCuts(costs_, plan_.tasks[t].pack);
+      reduce_.assign(cuts_.size() - 1, {});
+      for (Lane& lane : lanes_) BuildTask(lane);
+      if (task().is_backward()) BuildGradients();
+    }
+    const int ops = static_cast<int>(out_.ops.size());
+    out_.users.assign(out_.tensors.size(), 0);
+    out_.followers.Finish(ops);
+    out_.makes.Finish(ops);
+    out_.uses.Finish(ops);
+    for (int op = 0; op < ops; ++op) {
+      for (const int* t = out_.uses.begin(op); t != out_.uses.end(op); ++t) ++out_.users[*t];
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Before {  // the task before on a GPU
+    Pack pack;
+    std::vector<Weights> weights;
+    bool is_there = false;
+  };
+
+  const Task& task() const { return plan_.tasks[task_]; }
+  int count() const { return static_cast<int>(task().microbatches.size()); }
+  int size(int i) const { return task().microbatches[i]; }
+  double share() const { return 1.0 / static_cast<double>(lanes_.size()); }
+
+  int AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample, double bytes,
+            double seconds, int microbatch);
+  int AddTensor(double bytes) {
+    out_.tensors.push_back({gpu_, place_, bytes});
+    return static_cast<int>(out_.tensors.size()) - 1;
+  }
+  void Wait(int op, int other) {
+    out_.followers.Add(other, op);
+    ++out_.waits[op];
+  }
+  int Copy(Kind kind, Stream stream, int layer, int first_sample, int end_sample, int microbatch) {
+    return AddOp(kind, stream, {layer, layer}, first_sample, end_sample,
+                 costs_.InputBytes(end_sample - first_sample, layer), 0, microbatch);
+  }
+
+  void BuildTask(Lane& lane);
+  void AddWeights();
+  void BuildNeeds(const Lane& lane);
+  // What is there for samples of the boundary below or above, as pieces on this GPU.
+  void TakeOutputs(Lane& lane);
+  std::vector<Piece> InputOf(Lane& lane, int i);
+  void UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op);
+  void WaitForWeights(int op, Pack layers);
+  void UseWeights(int op, Pack layers);
+  void BuildForward(Lane& lane, int i);
+  void BuildBackward(Lane& lane, int i);
+  void BuildGradients();
+  Pack KeptLayers(int task) const {
+    const Task& one = plan_.tasks[task];
+    return {one.pack.last - one.kept_layers + 1, one.pack.last};
+  }
+
+  const Costs& costs_;
+  const Server& server_;
+  const Plan& plan_;
+  const int fused_;
+  Program out_;
+  std::vector<Lane> lanes_;
+  std::vector<Before> before_;  // by GPU
+  int task_ = 0;
+  int gpu_ = 0;
+  int place_ = 0;
+  std::vector<int> cuts_;         // between chunks of the pack
+  std::vector<Weights> weights_;  // of this task
+  std::vector<int> gradients_;    // tensors by chunk, of this task and lane
+  std::vector<Piece> outputs_;    // of this task so far
+  std::vector<Piece> arrived_;    // boundary pieces on this GPU
+  bool next_is_here_ = false;     // the next task of the lane runs on this GPU
+  struct Ready {
+    int gpu = 0;
+    int place = 0;
+    int op = 0;
+    int tensor = 0;
+  };
+  std::vector<std::vector<Ready>> reduce_;  // by chunk: the last backward of every lane
+};
+
+int Builder::AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample,
+                   double bytes, double seconds, int microbatch) {
+  Op op;
+  op.step.kind = kind;
+  op.step.stream = stream;
+  op.step.gpu = gpu_;
+  op.step.task = task_;
+  op.step.layers = layers;
+  op.step.first_sample = first_sample;
+  op.step.end_sample = end_sample;
+  op.step.bytes = bytes;
+  op.place = place_;
+  op.microbatch = microbatch;
+  op.seconds = seconds;
+  const int index = static_cast<int>(out_.ops.size());
+  out_.ops.push_back(op);
+  out_.waits.push_back(0);
+  out_.queues[gpu_ * kStreams + static_cast<int>(stream)].push_back(index);
+  return index;
+}
+
+// Loads the layers that the task before on this GPU does not have.
+void Builder::AddWeights() {
+  const Pack pack = task().pack;
+  Before& before = before_[gpu_];
+  weights_.clear();
+  if (before.is_there) {
+    for (const Weights& one : before.weights) {
+      const Pack shared = {std::max(one.layers.first, pack.first),
+                           std::min(one.layers.last, pack.last)};
+      if (shared.first <= shared.last) weights_.push_back({shared, one.tensor, one.op});
+    }
+  }
+  const std::vector<Weights> kept = weights_;
+  for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
+    // Of each chunk, the runs of layers that are not here yet.
+    for (int layer = cuts_[c]; layer < cuts_[c + 1];) {
+      const auto is_here = [&](int l) {
+        return std::any_of(kept.begin(), kept.end(), [l](const Weights& one) {
+          return Meet(one.layers, {l, l});
+        });
+      };
+      int end = layer;
+      while (end < cuts_[c + 1] && !is_here(end)) ++end;
+      if (end == layer) {
+        ++layer;
+        continue;
+      }
+      const Pack run = {layer, end - 1};
+      const double bytes = costs_.WeightBytes(run);
+      const int op = AddOp(Kind::kWeightsIn, Stream::kIn, run, 0, plan_.share(), bytes, 0, 0);
+      const int tensor = AddTensor(bytes);
+      out_.makes.Add(op, tensor);
+      weights_.push_back({run, tensor, op});
+      layer = end;
+    }
+  }
+  before = {pack, weights_, true};
+}
+
+void Builder::BuildNeeds(const Lane& lane) {
+  const Pack pack = task().pack;
+  const int largest = size(0);
+  const bool later = task_ > fused_;
+  const Pack again = {pack.first, pack.last - (later ? task().kept_layers : 0)};
+  double once = task().is_backward() ? costs_.WeightBytes(pack) : 0;
+  for (const Weights& one : weights_) {
+    if (out_.tensors[one.tensor].place == place_) once += out_.tensors[one.tensor].bytes;
+  }
+  if (again.last >= again.first) once += costs_.WorkBytes(task().pass, largest, again);
+  const double input = costs_.InputBytes(largest, pack.first);
+  const double gradient = later ? costs_.InputBytes(largest, pack.last + 1) : 0;
+  const double output = task().is_backward() ? (pack.first > 0 ? input : 0)
+                                             : costs_.InputBytes(largest, pack.last + 1);
+  double stash = 0;
+  if (!task().is_backward()) {
+    for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
+      const int head = plan_.tasks[t].pack.first;
+      if (head > pack.first && head <= pack.last) stash += costs_.InputBytes(largest, head);
+    }
+  }
+  double need = once + input + gradient + output + stash;
+  if (next_is_here_) need += (count() - 1) * output;
+  if (!lane.outputs.empty() && lane.outputs_gpu == gpu_ && !lane.outputs_on_host) {
+    need += (count() - 1) * (later ? gradient : input);
+  }
+  out_.need[gpu_].push_back(need);
+  out_.comfort[gpu_].push_back(need + input + gradient + output);
+}
+
+// Boundary pieces come to this GPU, unless they are here.
+void Builder::TakeOutputs(Lane& lane) {
+  arrived_ = lane.outputs;
+  const int layer = task_ > fused_ ? task().pack.last + 1 : task().pack.first;
+  if (lane.outputs.empty() || (lane.outputs_gpu == gpu_ && !lane.outputs_on_host)) return;
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  for (Piece& piece : arrived_) {
+    int first_user = 0;
+    while (bounds[first_user + 1] <= piece.first_sample) ++first_user;
+    const bool by_host = lane.outputs_on_host;
+    const int op =
+        Copy(by_host ? Kind::kBoundaryIn : Kind::kReceive, by_host ? Stream::kIn : Stream::kPeerIn,
+             layer, piece.first_sample, piece.end_sample, first_user);
+    Wait(op, piece.op);
+    if (!by_host) {
+      out_.ops[op].from = lane.outputs_gpu;
+      out_.uses.Add(op, piece.tensor);
+    }
+    piece.tensor = AddTensor(out_.ops[op].step.bytes);
+    piece.op = op;
+    out_.makes.Add(op, piece.tensor);
+  }
+}
+
+void Builder::UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op) {
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  for (const Piece& piece : pieces) {
+    if (piece.end_sample <= bounds[i] || piece.first_sample >= bounds[i + 1]) continue;
+    Wait(first_op, piece.op);
+    out_.uses.Add(last_op, piece.tensor);
+  }
+}
+
+// The input of microbatch `i`, where it does not come from the task before: data or a stash.
+std::vector<Piece> Builder::InputOf(Lane& lane, int i) {
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  const int layer = task().pack.first;
+  if (layer > 0 && task_ <= fused_) return {};
+  const int op = Copy(layer == 0 ? Kind::kDataIn : Kind::kStashIn, Stream::kIn, layer, bounds[i],
+                      bounds[i + 1], i);
+  if (layer > 0) {
+    for (const Piece& stash : lane.stashes[layer]) {
+      if (stash.first_sample < bounds[i + 1] && stash.end_sample > bounds[i]) Wait(op, stash.op);
+    }
+  }
+  const int tensor = AddTensor(out_.ops[op].step.bytes);
+  out_.makes.Add(op, tensor);
+  return {{bounds[i], bounds[i + 1], tensor, op}};
+}
+
+void Builder::WaitForWeights(int op, Pack layers) {
+  for (const Weights& one : weights_) {
+    if (Meet(one.layers, layers)) Wait(op, one.op);
+  }
+}
+
+void Builder::UseWeights(int op, Pack layers) {
+  for (const Weights& one : weights_) {
+    if (Meet(one.layers, layers)) out_.uses.Add(op, one.tensor);
+  }
+}
+
+void Builder::BuildForward(Lane& lane, int i) {
+  const Pack pack = task().pack;
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  std::vector<int> cuts = {pack.first, pack.last + 1};
+  if (i == 0) cuts = cuts_;
+  for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
+    for (const int cut : {plan_.tasks[t].pack.first, KeptLayers(static_cast<int>(t)).first}) {
+      if (cut > pack.first && cut <= pack.last) cuts.push_back(cut);
+    }
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+
+  const std::vector<Piece> own = InputOf(lane, i);
+  const int work = AddTensor(costs_.WorkBytes(Pass::kForward, size(i), pack));
+  int first_op = -1;
+  int op = -1;
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+    const Pack layers = {cuts[c], cuts[c + 1] - 1};
+    const int before = op;
+    op = AddOp(Kind::kForward, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0,
+               costs_.Seconds(Pass::kForward, size(i), layers), i);
+    if (first_op < 0) first_op = op;
+    if (i == 0) WaitForWeights(op, layers);
+    if (i == count() - 1) UseWeights(op, layers);
+    for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
+      const Task& later = plan_.tasks[t];
+      const Pack kept = KeptLayers(static_cast<int>(t));
+      if (later.kept_layers > 0 && Meet(kept, layers)) {
+        const double input =
+            layers.first == kept.first ? costs_.InputBytes(size(i), layers.first) : 0;
+        const int tensor = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), layers) + input);
+        out_.makes.Add(op, tensor);
+        lane.kept[{static_cast<int>(t), i}].push_back(tensor);
+      }
+      const bool is_stash = later.pack.first == layers.first && layers.first > 0 &&
+                            later.kept_layers < later.pack.last - later.pack.first + 1;
+      if (!is_stash) continue;
+      std::vector<Piece> sources;
+      if (before >= 0) {
+        const int tensor = AddTensor(costs_.InputBytes(size(i), layers.first));
+        out_.makes.Add(before, tensor);
+        sources.push_back({bounds[i], bounds[i + 1], tensor, before});
+      } else {
+        for (const Piece& piece : arrived_) {  // each piece once
+          if (piece.first_sample >= bounds[i] && piece.first_sample < bounds[i + 1]) {
+            sources.push_back(piece);
+          }
+        }
+      }
+      for (const Piece& source : sources) {
+        const int out = Copy(Kind::kStashOut, Stream::kOut, layers.first, source.first_sample,
+                             source.end_sample, i);
+        Wait(out, source.op);
+        out_.uses.Add(out, source.tensor);
+        lane.stashes[layers.first].push_back({source.first_sample, source.end_sample, -1, out});
+      }
+    }
+  }
+  out_.makes.Add(first_op, work);
+  out_.uses.Add(op, work);
+  UsePieces(own.empty() ? arrived_ : own, i, first_op, op);
+  const int output = AddTensor(costs_.InputBytes(size(i), pack.last + 1));
+  out_.makes.Add(op, output);
+  outputs_.push_back({bounds[i], bounds[i + 1], output, op});
+}
+
+void Builder::BuildBackward(Lane& lane, int i) {
+  const Pack pack = task().pack;
+  const bool later = task_ > fused_;
+  const Pack again = {pack.first, pack.last - (later ? task().kept_layers : 0)};
+  const bool runs_again = again.first <= again.last;
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  std::vector<Piece> own;
+  if (runs_again) own = InputOf(lane, i);
+
+  int first_op = -1;
+  int op = -1;
+  const auto run = [&](Kind kind, Pack layers) {
+    const double seconds = kind == Kind::kBackward
+                               ? costs_.BackwardSeconds(size(i), layers)
+                               : costs_.Seconds(Pass::kForward, size(i), layers);
+    op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, i);
+    if (first_op < 0) first_op = op;
+    if (i == 0) WaitForWeights(op, layers);
+  };
+  const int chunks = static_cast<int>(cuts_.size()) - 1;
+  if (i > 0 && runs_again) run(Kind::kRecompute, again);
+  for (int c = 0; i == 0 && c < chunks; ++c) {
+    const Pack layers = {cuts_[c], std::min(cuts_[c + 1] - 1, again.last)};
+    if (layers.first <= layers.last) run(Kind::kRecompute, layers);
+  }
+  int first_back = -1;
+  const bool is_last = i == count() - 1;
+  for (int c = is_last ? chunks - 1 : 0; c >= 0; --c) {
+    const Pack layers = is_last ? Pack{cuts_[c], cuts_[c + 1] - 1} : pack;
+    run(Kind::kBackward, layers);
+    if (first_back < 0) first_back = op;
+    if (!is_last) continue;
+    UseWeights(op, layers);
+    reduce_[c].push_back({gpu_, place_, op, gradients_[c]});
+  }
+  if (i == 0) {
+    for (const int gradient : gradients_) out_.makes.Add(first_back, gradient);
+  }
+  if (runs_again) {
+    const int work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), again));
+    out_.makes.Add(first_op, work);
+    out_.uses.Add(op, work);
+  }
+  for (const int tensor : lane.kept[{task_, i}]) out_.uses.Add(op, tensor);
+  if (!own.empty()) UsePieces(own, i, first_op, op);
+  if (later || own.empty()) UsePieces(arrived_, i, later ? first_back : first_op, op);
+  if (pack.first == 0) return;
+  const int output = AddTensor(costs_.InputBytes(size(i), pack.first));
+  out_.makes.Add(op, output);
+  outputs_.push_back({bounds[i], bounds[i + 1], output, op});
+}
+
+// Every lane has run its backward: gradients are summed, go to the host and are applied there.
+void Builder::BuildGradients() {
+  const int lanes = static_cast<int>(lanes_.size());
+  for (int c = static_cast<int>(cuts_.size()) - 2; c >= 0; --c) {
+    const Pack layers = {cuts_[c], cuts_[c + 1] - 1};
+    const double bytes = costs_.WeightBytes(layers);
+    for (const Ready& ready : reduce_[c]) {
+      gpu_ = ready.gpu;
+      place_ = ready.place;
+      int last = ready.op;
+      if (lanes > 1) {
+        const double moved = bytes * (lanes - 1) * share();
+        last = AddOp(Kind::kReduce, Stream::kPeerIn, layers, 0, plan_.share(), moved,
+                     moved / server_.peer_bytes_per_second, 0);
+        for (const Ready& other : reduce_[c]) Wait(last, other.op);
+      }
+      const int out =
+          AddOp(Kind::kGradientOut, Stream::kOut, layers, 0, plan_.share(), bytes * share(), 0, 0);
+      Wait(out, last);
+      out_.uses.Add(out, ready.tensor);
+      const int update = AddOp(Kind::kUpdate, Stream::kHost, layers, 0, plan_.share(), 0,
+                               costs_.UpdateSeconds(layers) * share() / server_.update_speed, 0);
+      Wait(update, out);
+    }
+  }
+}
+
+void Builder::BuildTask(Lane& lane) {
+  const bool is_pipeline = plan_.mode == Mode::kPipeline;
+  gpu_ = is_pipeline ? task().gpu : static_cast<int>(&lane - lanes_.data());
+  place_ = static_cast<int>(out_.need[gpu_].size());
+  const bool has_next = task_ + 1 < static_cast<int>(plan_.tasks.size());
+  next_is_here_ = has_next && (!is_pipeline || plan_.tasks[task_ + 1].gpu == gpu_);
+  outputs_.clear();
+  gradients_.clear();
+  if (task().is_backward()) {
+    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
+      gradients_.push_back(AddTensor(costs_.WeightBytes({cuts_[c], cuts_[c + 1] - 1})));
+    }
+  }
+  AddWeights();
+  BuildNeeds(lane);
+  TakeOutputs(lane);
+  // What a GPU hands to itself waits on the host, if there is no room for all of it.
+  const bool by_host = next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes;
+  for (int i = 0; i < count(); ++i) {
+    if (task().is_backward()) {
+      BuildBackward(lane, i);
+    } else {
+      BuildForward(lane, i);
+    }
+  }
+  out_.last_compute[gpu_].push_back(
+      out_.queues[gpu_ * kStreams + static_cast<int>(Stream::kCompute)].back());
+  if (by_host) {
+    const int layer = task().is_backward() ? task().pack.first : task().pack.last + 1;
+    const double output = costs_.InputBytes(size(0), layer);
+    out_.need[gpu_].back() -= (count() - 1) * output;
+    out_.comfort[gpu_].back() -= (count() - 1) * output;
+    for (Piece& piece : outputs_) {
+      const int op =
+          Copy(Kind::kBoundaryOut, Stream::kOut, layer, piece.first_sample, piece.end_sample, 0);
+      Wait(op, piece.op);
+      out_.uses.Add(op, piece.tensor);
+      piece.op = op;
+    }
+  }
+  lane.outputs = outputs_;
+  lane.outputs_gpu = gpu_;
+  lane.outputs_on_host = by_host;
+}
+
+}  // namespace
+
+void Lists::Finish(int count) {
+  starts_.assign(count + 1, 0);
+  for (const Pair& pair : pairs_) ++starts_[pair.index + 1];
+  for (int i = 0; i < count; ++i) starts_[i + 1] += starts_[i];
+  std::vector<int> next(starts_.begin(), starts_.end() - 1);
+  values_.resize(pairs_.size());
+  for (const Pair& pair : pairs_) values_[next[pair.index]++] = pair.value;
+  pairs_.clear();
+}
+
+Program BuildProgram(const Costs& costs, const Server& server, const Plan& plan) {
+  return Builder(costs, server, plan).Build();
+}
+
+}  // namespace thimble::harmony

@@ -1,0 +1,328 @@
+#include "allocator/harmony/search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <random>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "allocator/harmony/published_search.h"
+#include "allocator/harmony/shape.h"
+#include "allocator/harmony/simulator.h"
+
+namespace thimble::harmony {
+namespace {
+
+constexpr double kWorkPerSecond = 1000000;   // in ops of the simulator
+constexpr std::uint64_t kWorkPerPlan = 300;  // beside its ops
+constexpr double kMostOverTime = 1.6;        // of a machine that is slower than that
+constexpr std::size_t kElite = 12;           // plans that changes begin with
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+struct Candidate {
+  double seconds = kNever;
+  Shape shape;
+};
+
+class Search {
+ public:
+  Search(const Costs& costs, const Server& server, int batch, const SearchOptions& options)
+      : costs_(costs),
+        server_(server),
+        batch_(batch),
+        options_(options),
+        gpus_(server.gpu_count()),
+        simulator_(costs, server),
+        budget_(static_cast<std::uint64_t>(options.seconds * kWorkPerSecond)),
+        deadline_(std::chrono::steady_clock::now() +
+                  std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                      std::chrono::duration<double>(options.seconds * kMostOverTime))) {}
+
+  std::optional<Schedule> Run() {
+    for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
+      if (!IsAllowed(mode)) continue;
+      Seeds(mode);
+    }
+    const double modes = IsAllowed(Mode::kPipeline) && IsAllowed(Mode::kDataParallel) ? 2 : 1;
+    double share = 0;
+    for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
+      if (!IsAllowed(mode)) continue;
+      share += 0.5 / modes;
+      Grid(mode, static_cast<std::uint64_t>(budget_ * share));
+    }
+    if (elite_.empty()) return std::nullopt;
+    Change();
+    const Shape& best = elite_.front().shape;
+    return simulator_.Run(PlanOf(best, costs_.layer_count(), gpus_, batch_));
+  }
+
+ private:
+  bool IsAllowed(Mode mode) const {
+    if (mode == Mode::kPipeline) return options_.may_pipeline;
+    return options_.may_split_data && batch_ % gpus_ == 0 && (gpus_ > 1 || !options_.may_pipeline);
+  }
+  int ShareOf(Mode mode) const { return mode == Mode::kPipeline ? batch_ : batch_ / gpus_; }
+  int LanesOf(Mode mode) const { return mode == Mode::kPipeline ? gpus_ : 1; }
+
+  std::uint64_t Spent() const { return simulator_.work() + plans_ * kWorkPerPlan; }
+  bool IsOver(std::uint64_t budget) const {
+    return Spent() >= budget || std::chrono::steady_clock::now() > deadline_;
+  }
+
+  double Bound(const Shape& shape) const {
+    return ComputeSeconds(costs_, shape, ShareOf(shape.mode)) / LanesOf(shape.mode);
+  }
+  double Evaluate(const Shape& shape) {
+    ++plans_;
+    if (!elite_.empty() && Bound(shape) >= elite_.front().seconds) return kNever;
+    return simulator_.Seconds(PlanOf(shape, costs_.layer_count(), gpus_, batch_));
+  }
+  void Try(const Shape& shape);
+  void Seeds(Mode mode);
+  void Grid(Mode mode, std::uint64_t budget);
+  void GridAt(Mode mode, int fused_first, int forward_count, int backward_count, int fused_count);
+  void Change();
+  bool ChangeOnce(Shape& shape);
+
+  int Random(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
+
+  const Costs& costs_;
+  const Server& server_;
+  const int batch_;
+  const SearchOptions options_;
+  const int gpus_;
+  Simulator simulator_;
+  const std::uint64_t budget_;
+  const std::chrono::steady_clock::time_point deadline_;
+  std::uint64_t plans_ = 0;
+  std::vector<Candidate> elite_;  // best first
+  std::mt19937 random_{1};
+};
+
+void Search::Try(const Shape& shape) {
+  const double seconds = Evaluate(shape);
+  if (seconds == kNever) return;
+  const auto place =
+      std::upper_bound(elite_.begin(), elite_.end(), seconds,
+                       [](double value, const Candidate& one) { return value < one.seconds; });
+  if (place != elite_.begin() && (place - 1)->seconds == seconds) return;
+  elite_.insert(place, {seconds, shape});
+  if (elite_.size() > kElite) elite_.pop_back();
+}
+
+void Search::Seeds(Mode mode) {
+  PublishedSearch search;
+  search.mode = mode;
+  search.prefetch = true;
+  search.packers = PackerSet::kAll;
+  for (const double part : {1.0, 0.9, 0.8, 0.7, 0.5}) {
+    Server smaller = server_;
+    smaller.memory_bytes *= part;
+    for (const Schedule& found : SearchPublished(costs_, smaller, batch_, search, 8)) {
+      Try(ShapeOf(found.plan));
+    }
+  }
+}
+
+// Forward and backward packs for given counts: as few as fit and some more.
+void Search::GridAt(Mode mode, int fused_first, int forward_count, int backward_count,
+                    int fused_count) {
+  constexpr int kMore = 3;
+  const int share = ShareOf(mode);
+  Shape shape;
+  shape.mode = mode;
+  shape.fused_first = fused_first;
+  shape.forward_count = forward_count;
+  shape.backward_count = backward_count;
+  shape.fused_count = fused_count;
+  if (fused_first == 0) {
+    Try(shape);
+    return;
+  }
+  if (!elite_.empty() && Bound(shape) >= elite_.front().seconds) return;
+  const auto cuts = [&](Pass pass, int count) {
+    const int largest = EvenSplit(share, count)[0];
+    std::vector<std::vector<int>> found;
+    for (const bool ahead : {true, false}) {
+      std::vector<int> fewest =
+          CutEvenly(costs_, pass, largest, fused_first, fused_first, server_.memory_bytes, ahead);
+      // Bisection spreads over as many as allowed; the fewest come from no limit on time.
+      int least = 1;
+      int most = static_cast<int>(fewest.size());
+      if (fewest.empty()) continue;
+      while (least < most) {
+        const int middle = (least + most) / 2;
+        if (CutEvenly(costs_, pass, largest, fused_first, middle, server_.memory_bytes, ahead)
+                .empty()) {
+          least = middle + 1;
+        } else {
+          most = middle;
+        }
+      }
+      for (int packs = least; packs <= std::min(fused_first, least + kMore); ++packs) {
+        std::vector<int> cut =
+            CutEvenly(costs_, pass, largest, fused_first, packs, server_.memory_bytes, ahead);
+        if (!cut.empty() && std::find(found.begin(), found.end(), cut) == found.end()) {
+          found.push_back(std::move(cut));
+        }
+      }
+    }
+    return found;
+  };
+  const std::vector<std::vector<int>> forward = cuts(Pass::kForward, forward_count);
+  for (const std::vector<int>& backward : cuts(Pass::kBackward, backward_count)) {
+    shape.backward = backward;
+    for (const std::vector<int>& packs : forward) {
+      shape.forward = packs;
+      Try(shape);
+    }
+    shape.forward = backward;
+    Try(shape);
+  }
+}
+
+void Search::Grid(Mode mode, std::uint64_t budget) {
+  constexpr int kFusedSizes = 6;
+  const int share = ShareOf(mode);
+  const int layers = costs_.layer_count();
+  const std::vector<int> counts = Counts(share, costs_.largest());
+  struct Point {
+    double bound = 0;
+    int fused_first = 0;
+    int forward = 0;
+    int backward = 0;
+    int fused = 0;
+  };
+  std::vector<Point> points;
+  for (const int fused : counts) {
+    const int first = LargestFused(costs_, EvenSplit(share, fused)[0], server_.memory_bytes);
+    if (first == layers) continue;
+    for (int i = 0; i < kFusedSizes; ++i) {
+      const int at = first + (layers - 1 - first) * i / kFusedSizes;
+      for (const int backward : counts) {
+        for (const int forward : counts) {
+          Shape shape;
+          shape.mode = mode;
+          shape.fused_first = at;
+          shape.forward_count = forward;
+          shape.backward_count = backward;
+          shape.fused_count = fused;
+          // Fewer microbatches than GPUs leave some of them without work.
+          const int least = std::min({fused, backward, forward});
+          const double idle = std::max(1.0, static_cast<double>(LanesOf(mode)) / least);
+          points.push_back({Bound(shape) * idle, at, forward, backward, fused});
+          if (at == 0) break;
+        }
+        if (at == 0) break;
+      }
+      if (first == layers - 1) break;
+    }
+  }
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return std::tie(a.bound, a.fused_first, a.forward, a.backward, a.fused) <
+           std::tie(b.bound, b.fused_first, b.forward, b.backward, b.fused);
+  });
+  for (const Point& point : points) {
+    if (IsOver(budget)) return;
+    if (!elite_.empty() && point.bound >= elite_.front().seconds * 1.3) return;
+    GridAt(mode, point.fused_first, point.forward, point.backward, point.fused);
+  }
+}
+
+// A border moves by a power of two of layers; `ends` begin with 0 and stay below `limit`.
+bool MoveBorder(std::vector<int>& firsts, int limit, int which, int by) {
+  if (which == 0 || which >= static_cast<int>(firsts.size())) return false;
+  const int next = which + 1 < static_cast<int>(firsts.size()) ? firsts[which + 1] : limit;
+  const int at = firsts[which] + by;
+  if (at <= firsts[which - 1] || at >= next) return false;
+  firsts[which] = at;
+  return true;
+}
+
+bool Search::ChangeOnce(Shape& shape) {
+  const int layers = costs_.layer_count();
+  const int reach = layers > 200 ? 5 : 4;
+  const int by = (1 << Random(reach)) * (Random(2) == 0 ? 1 : -1);
+  const int kind = Random(16);
+  if (kind < 6 || kind < 11) {
+    std::vector<int>& firsts = kind < 6 ? shape.backward : shape.forward;
+    if (firsts.size() < 2) return false;
+    return MoveBorder(firsts, shape.fused_first, 1 + Random(static_cast<int>(firsts.size()) - 1),
+                      by);
+  }
+  if (kind == 11) {
+    const int at = shape.fused_first + by;
+    if (shape.forward.empty() || at <= shape.forward.back() || at <= shape.backward.back() ||
+        at >= layers) {
+      return false;
+    }
+    shape.fused_first = at;
+    return true;
+  }
+  if (kind <= 13) {
+    int& count = kind == 12 ? (Random(2) == 0 ? shape.forward_count : shape.backward_count)
+                            : shape.fused_count;
+    const int next = count + (Random(2) == 0 ? 1 : -1);
+    const int share = ShareOf(shape.mode);
+    if (next < 1 || next > share || EvenSplit(share, next)[0] > costs_.largest()) return false;
+    count = next;
+    return true;
+  }
+  std::vector<int>& firsts = Random(2) == 0 ? shape.backward : shape.forward;
+  if (firsts.empty()) return false;
+  const int which = Random(static_cast<int>(firsts.size()));
+  if (kind == 14) {  // two become one
+    if (which == 0) return false;
+    firsts.erase(firsts.begin() + which);
+    return true;
+  }
+  const int next =
+      which + 1 < static_cast<int>(firsts.size()) ? firsts[which + 1] : shape.fused_first;
+  if (next - firsts[which] < 2) return false;
+  firsts.insert(firsts.begin() + which + 1, firsts[which] + 1 + Random(next - firsts[which] - 1));
+  return true;
+}
+
+// Climbs from each of the best in turn; when nothing helps for long, from the next one.
+void Search::Change() {
+  constexpr int kPatience = 400;
+  const std::vector<Candidate> starts = elite_;
+  std::size_t start = 0;
+  Candidate current = starts[0];
+  int stale = 0;
+  while (!IsOver(budget_)) {
+    Shape shape = current.shape;
+    const int changes = 1 + Random(3);
+    bool has_changed = false;
+    for (int i = 0; i < changes; ++i) has_changed |= ChangeOnce(shape);
+    ++stale;
+    if (has_changed) {
+      ++plans_;
+      if (Bound(shape) < current.seconds) {
+        const double seconds =
+            simulator_.Seconds(PlanOf(shape, costs_.layer_count(), gpus_, batch_));
+        if (seconds <= current.seconds) {
+          if (seconds < current.seconds) stale = 0;
+          current = {seconds, shape};
+          if (seconds < elite_.front().seconds) elite_.front() = current;
+        }
+      }
+    }
+    if (stale <= kPatience) continue;
+    start = (start + 1) % starts.size();
+    current = start == 0 ? elite_.front() : starts[start];
+    stale = 0;
+  }
+}
+
+}  // namespace
+
+std::optional<Schedule> SearchPlans(const Costs& costs, const Server& server, int batch,
+                                    const SearchOptions& options) {
+  return Search(costs, server, batch, options).Run();
+}
+
+}  // namespace thimble::harmony

@@ -1,0 +1,143 @@
+#include "allocator/harmony/shape.h"
+
+#include <algorithm>
+
+namespace thimble::harmony {
+namespace {
+
+// What a task with this pack needs; the program's own figure decides in the end.
+double Need(const Costs& costs, Pass pass, int microbatch, Pack pack, bool ahead) {
+  const bool is_backward = pass == Pass::kBackward;
+  const double weights = costs.WeightBytes(pack);
+  const double below = costs.InputBytes(microbatch, pack.first);
+  const double above = costs.InputBytes(microbatch, pack.last + 1);
+  double bytes = costs.WorkBytes(pass, microbatch, pack) + weights + below + above;
+  if (is_backward) bytes += weights + (pack.first > 0 ? below : 0);
+  if (ahead) bytes += weights + below + above;
+  return bytes;
+}
+
+std::vector<int> CutWithin(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                           double memory_bytes, bool ahead, double seconds) {
+  std::vector<int> firsts;
+  for (int first = 0; first < end;) {
+    if (static_cast<int>(firsts.size()) == count) return {};
+    const auto fits = [&](int last) {
+      return Need(costs, pass, microbatch, {first, last}, ahead) <= memory_bytes;
+    };
+    if (!fits(first)) return {};
+    int last = first;
+    while (last + 1 < end && costs.Seconds(pass, microbatch, {first, last + 1}) <= seconds &&
+           fits(last + 1)) {
+      ++last;
+    }
+    firsts.push_back(first);
+    first = last + 1;
+  }
+  return firsts;
+}
+
+double SecondsOf(const Costs& costs, Pass pass, int batch, int count, Pack pack) {
+  if (pack.last < pack.first) return 0;
+  double sum = 0;
+  for (const int size : EvenSplit(batch, count)) sum += costs.Seconds(pass, size, pack);
+  return sum;
+}
+
+}  // namespace
+
+Plan PlanOf(const Shape& shape, int layers, int gpus, int batch) {
+  Plan plan;
+  plan.mode = shape.mode;
+  plan.gpus = gpus;
+  plan.batch = batch;
+  const auto add = [&](Pack pack, Pass pass, int count) {
+    Task task;
+    task.pack = pack;
+    task.pass = pass;
+    task.microbatches = EvenSplit(plan.share(), count);
+    if (shape.mode == Mode::kPipeline) task.gpu = static_cast<int>(plan.tasks.size()) % gpus;
+    plan.tasks.push_back(task);
+  };
+  for (std::size_t i = 0; i < shape.forward.size(); ++i) {
+    const int next = i + 1 < shape.forward.size() ? shape.forward[i + 1] : shape.fused_first;
+    add({shape.forward[i], next - 1}, Pass::kForward, shape.forward_count);
+  }
+  add({shape.fused_first, layers - 1}, Pass::kBackward, shape.fused_count);
+  int next = shape.fused_first;
+  for (std::size_t i = shape.backward.size(); i-- > 0;) {
+    add({shape.backward[i], next - 1}, Pass::kBackward, shape.backward_count);
+    next = shape.backward[i];
+  }
+  return plan;
+}
+
+Shape ShapeOf(const Plan& plan) {
+  Shape shape;
+  shape.mode = plan.mode;
+  const int fused = plan.fused();
+  shape.fused_first = plan.tasks[fused].pack.first;
+  shape.fused_count = static_cast<int>(plan.tasks[fused].microbatches.size());
+  shape.forward_count = shape.backward_count = shape.fused_count;
+  for (int t = 0; t < fused; ++t) {
+    shape.forward.push_back(plan.tasks[t].pack.first);
+    shape.forward_count = static_cast<int>(plan.tasks[t].microbatches.size());
+  }
+  for (int t = static_cast<int>(plan.tasks.size()) - 1; t > fused; --t) {
+    shape.backward.push_back(plan.tasks[t].pack.first);
+    shape.backward_count = static_cast<int>(plan.tasks[t].microbatches.size());
+  }
+  return shape;
+}
+
+std::vector<int> Counts(int batch, int largest) {
+  std::vector<int> counts;
+  int before = batch + 1;
+  for (int count = 1; count <= batch; ++count) {
+    const int size = (batch + count - 1) / count;
+    if (size < before && size <= largest) counts.push_back(count);
+    before = size;
+  }
+  return counts;
+}
+
+double ComputeSeconds(const Costs& costs, const Shape& shape, int share) {
+  const Pack below = {0, shape.fused_first - 1};
+  const double sum = SecondsOf(costs, Pass::kForward, share, shape.forward_count, below) +
+                     SecondsOf(costs, Pass::kBackward, share, shape.backward_count, below) +
+                     SecondsOf(costs, Pass::kBackward, share, shape.fused_count,
+                               {shape.fused_first, costs.layer_count() - 1});
+  return sum;
+}
+
+std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                           double memory_bytes, bool ahead) {
+  constexpr int kHalvings = 14;
+  double low = 0;
+  double high = costs.Seconds(pass, microbatch, {0, end - 1}) * 1.001;
+  std::vector<int> best = CutWithin(costs, pass, microbatch, end, count, memory_bytes, ahead, high);
+  for (int i = 0; i < kHalvings && !best.empty(); ++i) {
+    const double middle = (low + high) / 2;
+    std::vector<int> cut =
+        CutWithin(costs, pass, microbatch, end, count, memory_bytes, ahead, middle);
+    if (cut.empty()) {
+      low = middle;
+    } else {
+      high = middle;
+      best = std::move(cut);
+    }
+  }
+  return best;
+}
+
+int LargestFused(const Costs& costs, int microbatch, double memory_bytes) {
+  const int layers = costs.layer_count();
+  int first = layers;
+  while (first > 0 && Need(costs, Pass::kBackward, microbatch, {first - 1, layers - 1},
+                           /*ahead=*/false) <= memory_bytes) {
+    --first;
+  }
+  return first;
+}
+
+}  // namespace thimble::harmony

@@ -1,0 +1,41 @@
+// The plans that the search looks at, in the few numbers that make one.
+#pragma once
+
+#include <vector>
+
+#include "allocator/harmony/costs.h"
+#include "allocator/harmony/plan.h"
+
+namespace thimble::harmony {
+
+struct Shape {
+  Mode mode = Mode::kPipeline;
+  std::vector<int> forward;   // the first layer of every forward pack, ascending
+  std::vector<int> backward;  // and of every backward pack but the fused one
+  int fused_first = 0;
+  int forward_count = 1;  // of microbatches
+  int backward_count = 1;
+  int fused_count = 1;
+};
+
+// Packs go around the GPUs, in the order of the tasks.
+Plan PlanOf(const Shape& shape, int layers, int gpus, int batch);
+// The inverse, for a plan with one count for all forward tasks and one for all backward ones.
+Shape ShapeOf(const Plan& plan);
+
+// The counts of microbatches that are worth a look: the least of those with the same largest one,
+// which is at most `largest`.
+std::vector<int> Counts(int batch, int largest);
+
+// What all GPUs compute together. Nothing can be faster than that divided by their number.
+double ComputeSeconds(const Costs& costs, const Shape& shape, int share);
+
+// Cuts layers [0, end) into `count` packs that fit in `memory_bytes`, the longest as short as
+// possible. Empty if there is no such cut. `ahead`: with room for the weights of the next pack.
+std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                           double memory_bytes, bool ahead);
+
+// The first layer of the largest fused pack that fits; the number of layers if none does.
+int LargestFused(const Costs& costs, int microbatch, double memory_bytes);
+
+}  // namespace thimble::harmony
