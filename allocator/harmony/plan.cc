@@ -14,6 +14,17 @@ std::vector<int> EvenSplit(int batch, int count) {
   return sizes;
 }
 
+std::vector<Pack> SegmentsDown(const Task& task) {
+  std::vector<Pack> segments;
+  int last = task.pack.last;
+  for (std::size_t i = task.segments.size(); i-- > 0;) {
+    segments.push_back({task.segments[i], last});
+    last = task.segments[i] - 1;
+  }
+  if (segments.empty()) segments.push_back(task.pack);
+  return segments;
+}
+
 std::vector<int> SampleBounds(const std::vector<int>& microbatches) {
   std::vector<int> bounds(1, 0);
   for (const int size : microbatches) bounds.push_back(bounds.back() + size);

@@ -29,6 +29,10 @@ struct Task {
   Pass pass = Pass::kForward;
   int gpu = kEveryGpu;
   std::vector<int> microbatches;  // sizes; in dp those of one GPU
+  // The first layers of its segments, ascending; empty: the pack is one segment. Activations of one
+  // segment at a time are there: for every microbatch, a backward task runs each segment again and
+  // backward before the one below it. The fused pack is always one segment.
+  std::vector<int> segments;
   // Of a backward pack that is not fused: so many of its last layers are not run again, because
   // their activations were kept on this GPU since their forward.
   int kept_layers = 0;
@@ -52,6 +56,8 @@ struct Plan {
 
 // `batch` as `count` microbatches that differ by one sample at most, the larger ones first.
 std::vector<int> EvenSplit(int batch, int count);
+// The segments of a task, the last one first: the order in which a backward runs them.
+std::vector<Pack> SegmentsDown(const Task& task);
 // The first sample of every microbatch, and the end.
 std::vector<int> SampleBounds(const std::vector<int>& microbatches);
 

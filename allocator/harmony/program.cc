@@ -24,6 +24,11 @@ struct Weights {
   int op = 0;
 };
 
+void Sort(std::vector<int>& cuts) {
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+}
+
 bool Meet(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
 
 // What builds the tasks of one GPU in dp, and of all of them in pp.
@@ -38,7 +43,7 @@ struct Lane {
 class Builder {
  public:
   Builder(const Costs& costs, const Server& server, const Plan& plan)
-      : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()) {
+      : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()), heads_(Heads()) {
     const int lanes = plan.mode == Mode::kPipeline ? 1 : plan.gpus;
     lanes_.resize(lanes);
     before_.resize(plan.gpus);
@@ -52,6 +57,8 @@ class Builder {
     for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
       task_ = static_cast<int>(t);
       cuts_ = ChunkCuts(costs_, plan_.tasks[t].pack);
+      for (const Pack& segment : SegmentsDown(plan_.tasks[t])) cuts_.push_back(segment.first);
+      Sort(cuts_);
       reduce_.assign(cuts_.size() - 1, {});
       for (Lane& lane : lanes_) BuildTask(lane);
       if (task().is_backward()) BuildGradients();
@@ -94,27 +101,37 @@ class Builder {
                  costs_.InputBytes(end_sample - first_sample, layer), 0, microbatch);
   }
 
+  // Where the forward leaves something for segments of later backward tasks.
+  struct Head {
+    int task = 0;
+    Pack segment;
+    int kept = 0;  // of its layers
+  };
+  std::vector<Head> Heads() const;
+
+  Pack SegmentWith(int layer) const {
+    const std::vector<Pack> segments = SegmentsDown(task());
+    return *std::find_if(segments.begin(), segments.end(),
+                         [layer](const Pack& one) { return one.first <= layer; });
+  }
+
   void BuildTask(Lane& lane);
   void AddWeights();
   void BuildNeeds(const Lane& lane);
   // What is there for samples of the boundary below or above, as pieces on this GPU.
   void TakeOutputs(Lane& lane);
-  std::vector<Piece> InputOf(Lane& lane, int i);
+  std::vector<Piece> InputOf(Lane& lane, int i, int layer);
   void UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op);
   void WaitForWeights(int op, Pack layers);
   void UseWeights(int op, Pack layers);
   void BuildForward(Lane& lane, int i);
   void BuildBackward(Lane& lane, int i);
   void BuildGradients();
-  Pack KeptLayers(int task) const {
-    const Task& one = plan_.tasks[task];
-    return {one.pack.last - one.kept_layers + 1, one.pack.last};
-  }
-
   const Costs& costs_;
   const Server& server_;
   const Plan& plan_;
   const int fused_;
+  const std::vector<Head> heads_;
   Program out_;
   std::vector<Lane> lanes_;
   std::vector<Before> before_;  // by GPU
@@ -135,6 +152,19 @@ class Builder {
   };
   std::vector<std::vector<Ready>> reduce_;  // by chunk: the last backward of every lane
 };
+
+std::vector<Builder::Head> Builder::Heads() const {
+  std::vector<Head> heads;
+  for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
+    const Task& one = plan_.tasks[t];
+    int kept = one.kept_layers;
+    for (const Pack& segment : SegmentsDown(one)) {
+      heads.push_back({static_cast<int>(t), segment, kept});
+      kept = 0;
+    }
+  }
+  return heads;
+}
 
 int Builder::AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample,
                    double bytes, double seconds, int microbatch) {
@@ -200,30 +230,40 @@ void Builder::BuildNeeds(const Lane& lane) {
   const Pack pack = task().pack;
   const int largest = size(0);
   const bool later = task_ > fused_;
-  const Pack again = {pack.first, pack.last - (later ? task().kept_layers : 0)};
-  double once = task().is_backward() ? costs_.WeightBytes(pack) : 0;
+  double weights = task().is_backward() ? costs_.WeightBytes(pack) : 0;
   for (const Weights& one : weights_) {
-    if (out_.tensors[one.tensor].place == place_) once += out_.tensors[one.tensor].bytes;
+    if (out_.tensors[one.tensor].place == place_) weights += out_.tensors[one.tensor].bytes;
   }
-  if (again.last >= again.first) once += costs_.WorkBytes(task().pass, largest, again);
-  const double input = costs_.InputBytes(largest, pack.first);
-  const double gradient = later ? costs_.InputBytes(largest, pack.last + 1) : 0;
-  const double output = task().is_backward() ? (pack.first > 0 ? input : 0)
-                                             : costs_.InputBytes(largest, pack.last + 1);
+  double work = 0;
+  int kept = later ? task().kept_layers : 0;
+  for (const Pack& segment : SegmentsDown(task())) {
+    const Pack again = {segment.first, segment.last - kept};
+    kept = 0;
+    if (again.first > again.last) continue;
+    // Between segments there is the gradient from the one above.
+    const double inner =
+        segment.last < pack.last ? costs_.InputBytes(largest, segment.last + 1) : 0;
+    work = std::max(work, costs_.WorkBytes(task().pass, largest, again) + inner +
+                              costs_.InputBytes(largest, segment.first));
+  }
+  const double below = costs_.InputBytes(largest, pack.first);
+  const double above = costs_.InputBytes(largest, pack.last + 1);
+  const double gradient = later ? above : 0;
+  const double output = task().is_backward() ? (pack.first > 0 ? below : 0) : above;
   double stash = 0;
-  if (!task().is_backward()) {
-    for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
-      const int head = plan_.tasks[t].pack.first;
-      if (head > pack.first && head <= pack.last) stash += costs_.InputBytes(largest, head);
+  for (const Head& head : heads_) {
+    const int at = head.segment.first;
+    if (!task().is_backward() && at > pack.first && at <= pack.last) {
+      stash += costs_.InputBytes(largest, at);
     }
   }
-  double need = once + input + gradient + output + stash;
+  double need = weights + work + gradient + output + stash;
   if (next_is_here_) need += (count() - 1) * output;
   if (!lane.outputs.empty() && lane.outputs_gpu == gpu_ && !lane.outputs_on_host) {
-    need += (count() - 1) * (later ? gradient : input);
+    need += (count() - 1) * (later ? gradient : below);
   }
   out_.need[gpu_].push_back(need);
-  out_.comfort[gpu_].push_back(need + input + gradient + output);
+  out_.comfort[gpu_].push_back(need + below + gradient + output);
 }
 
 // Boundary pieces come to this GPU, unless they are here.
@@ -259,10 +299,10 @@ void Builder::UsePieces(const std::vector<Piece>& pieces, int i, int first_op, i
   }
 }
 
-// The input of microbatch `i`, where it does not come from the task before: data or a stash.
-std::vector<Piece> Builder::InputOf(Lane& lane, int i) {
+// The input of `layer` for microbatch `i`, where it does not come from the task before: data or a
+// stash.
+std::vector<Piece> Builder::InputOf(Lane& lane, int i, int layer) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
-  const int layer = task().pack.first;
   if (layer > 0 && task_ <= fused_) return {};
   const int op = Copy(layer == 0 ? Kind::kDataIn : Kind::kStashIn, Stream::kIn, layer, bounds[i],
                       bounds[i + 1], i);
@@ -293,38 +333,52 @@ void Builder::BuildForward(Lane& lane, int i) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   std::vector<int> cuts = {pack.first, pack.last + 1};
   if (i == 0) cuts = cuts_;
-  for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
-    for (const int cut : {plan_.tasks[t].pack.first, KeptLayers(static_cast<int>(t)).first}) {
+  for (const Pack& segment : SegmentsDown(task())) cuts.push_back(segment.first);
+  for (const Head& head : heads_) {
+    for (const int cut : {head.segment.first, head.segment.last - head.kept + 1}) {
       if (cut > pack.first && cut <= pack.last) cuts.push_back(cut);
     }
   }
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  Sort(cuts);
 
-  const std::vector<Piece> own = InputOf(lane, i);
-  const int work = AddTensor(costs_.WorkBytes(Pass::kForward, size(i), pack));
+  const std::vector<Piece> own = InputOf(lane, i, pack.first);
   int first_op = -1;
   int op = -1;
+  int work = -1;   // of the segment
+  int inner = -1;  // the input of the segment, from the one before
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
     const Pack layers = {cuts[c], cuts[c + 1] - 1};
+    const Pack segment = SegmentWith(layers.first);
     const int before = op;
     op = AddOp(Kind::kForward, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0,
                costs_.Seconds(Pass::kForward, size(i), layers), i);
     if (first_op < 0) first_op = op;
+    if (layers.first == segment.first) {
+      work = AddTensor(costs_.WorkBytes(Pass::kForward, size(i), segment));
+      out_.makes.Add(op, work);
+    }
+    if (layers.last == segment.last) {
+      out_.uses.Add(op, work);
+      if (inner >= 0) out_.uses.Add(op, inner);
+      inner = -1;
+      if (layers.last < pack.last) {
+        inner = AddTensor(costs_.InputBytes(size(i), layers.last + 1));
+        out_.makes.Add(op, inner);
+      }
+    }
     if (i == 0) WaitForWeights(op, layers);
     if (i == count() - 1) UseWeights(op, layers);
-    for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
-      const Task& later = plan_.tasks[t];
-      const Pack kept = KeptLayers(static_cast<int>(t));
-      if (later.kept_layers > 0 && Meet(kept, layers)) {
+    for (const Head& head : heads_) {
+      const Pack kept = {head.segment.last - head.kept + 1, head.segment.last};
+      if (head.kept > 0 && Meet(kept, layers)) {
         const double input =
             layers.first == kept.first ? costs_.InputBytes(size(i), layers.first) : 0;
         const int tensor = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), layers) + input);
         out_.makes.Add(op, tensor);
-        lane.kept[{static_cast<int>(t), i}].push_back(tensor);
+        lane.kept[{head.task, i}].push_back(tensor);
       }
-      const bool is_stash = later.pack.first == layers.first && layers.first > 0 &&
-                            later.kept_layers < later.pack.last - later.pack.first + 1;
+      const bool is_stash =
+          head.segment.first == layers.first && layers.first > 0 && kept.first > head.segment.first;
       if (!is_stash) continue;
       std::vector<Piece> sources;
       if (before >= 0) {
@@ -347,8 +401,6 @@ void Builder::BuildForward(Lane& lane, int i) {
       }
     }
   }
-  out_.makes.Add(first_op, work);
-  out_.uses.Add(op, work);
   UsePieces(own.empty() ? arrived_ : own, i, first_op, op);
   const int output = AddTensor(costs_.InputBytes(size(i), pack.last + 1));
   out_.makes.Add(op, output);
@@ -356,55 +408,74 @@ void Builder::BuildForward(Lane& lane, int i) {
 }
 
 void Builder::BuildBackward(Lane& lane, int i) {
-  const Pack pack = task().pack;
-  const bool later = task_ > fused_;
-  const Pack again = {pack.first, pack.last - (later ? task().kept_layers : 0)};
-  const bool runs_again = again.first <= again.last;
   const std::vector<int> bounds = SampleBounds(task().microbatches);
-  std::vector<Piece> own;
-  if (runs_again) own = InputOf(lane, i);
-
-  int first_op = -1;
-  int op = -1;
-  const auto run = [&](Kind kind, Pack layers) {
-    const double seconds = kind == Kind::kBackward
-                               ? costs_.BackwardSeconds(size(i), layers)
-                               : costs_.Seconds(Pass::kForward, size(i), layers);
-    op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, i);
-    if (first_op < 0) first_op = op;
-    if (i == 0) WaitForWeights(op, layers);
-  };
-  const int chunks = static_cast<int>(cuts_.size()) - 1;
-  if (i > 0 && runs_again) run(Kind::kRecompute, again);
-  for (int c = 0; i == 0 && c < chunks; ++c) {
-    const Pack layers = {cuts_[c], std::min(cuts_[c + 1] - 1, again.last)};
-    if (layers.first <= layers.last) run(Kind::kRecompute, layers);
-  }
-  int first_back = -1;
+  const bool later = task_ > fused_;
   const bool is_last = i == count() - 1;
-  for (int c = is_last ? chunks - 1 : 0; c >= 0; --c) {
-    const Pack layers = is_last ? Pack{cuts_[c], cuts_[c + 1] - 1} : pack;
-    run(Kind::kBackward, layers);
-    if (first_back < 0) first_back = op;
-    if (!is_last) continue;
-    UseWeights(op, layers);
-    reduce_[c].push_back({gpu_, place_, op, gradients_[c]});
+  int kept = later ? task().kept_layers : 0;
+  std::vector<Piece> above = arrived_;  // the gradient from above
+  for (const Pack& segment : SegmentsDown(task())) {
+    const Pack again = {segment.first, segment.last - kept};
+    int first_op = -1;
+    int op = -1;
+    int work = -1;
+    const auto run = [&](Kind kind, Pack layers) {
+      const double seconds = kind == Kind::kBackward
+                                 ? costs_.BackwardSeconds(size(i), layers)
+                                 : costs_.Seconds(Pass::kForward, size(i), layers);
+      op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, i);
+      if (first_op < 0) first_op = op;
+      if (i == 0) WaitForWeights(op, layers);
+    };
+    // The first microbatch waits for weights chunk by chunk, the last one lets go of them so.
+    const auto chunks = [&](Pack layers, bool whole) {
+      std::vector<Pack> result;
+      for (std::size_t c = 0; c + 1 < cuts_.size() && !whole; ++c) {
+        const Pack part = {std::max(cuts_[c], layers.first),
+                           std::min(cuts_[c + 1] - 1, layers.last)};
+        if (part.first <= part.last) result.push_back(part);
+      }
+      if (whole) result.push_back(layers);
+      return result;
+    };
+    std::vector<Piece> own;
+    if (again.first <= again.last) {
+      own = InputOf(lane, i, segment.first);
+      for (const Pack& part : chunks(again, i > 0)) run(Kind::kRecompute, part);
+      work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), again));
+      out_.makes.Add(first_op, work);
+    }
+    std::vector<Pack> parts = chunks(segment, !is_last);
+    std::reverse(parts.begin(), parts.end());
+    int first_back = -1;
+    for (const Pack& part : parts) {
+      run(Kind::kBackward, part);
+      if (first_back < 0) first_back = op;
+      if (!is_last) continue;
+      UseWeights(op, part);
+      const std::size_t c =
+          std::upper_bound(cuts_.begin(), cuts_.end(), part.first) - cuts_.begin() - 1;
+      reduce_[c].push_back({gpu_, place_, op, gradients_[c]});
+    }
+    if (i == 0 && segment.last == task().pack.last) {
+      for (const int gradient : gradients_) out_.makes.Add(first_back, gradient);
+    }
+    if (work >= 0) out_.uses.Add(op, work);
+    if (kept > 0) {
+      for (const int tensor : lane.kept[{task_, i}]) out_.uses.Add(op, tensor);
+    }
+    UsePieces(own, i, first_op, op);
+    if (later) {
+      UsePieces(above, i, first_back, op);
+    } else if (own.empty()) {
+      UsePieces(arrived_, i, first_op, op);
+    }
+    kept = 0;
+    if (segment.first == 0) return;
+    const int output = AddTensor(costs_.InputBytes(size(i), segment.first));
+    out_.makes.Add(op, output);
+    above = {{bounds[i], bounds[i + 1], output, op}};
   }
-  if (i == 0) {
-    for (const int gradient : gradients_) out_.makes.Add(first_back, gradient);
-  }
-  if (runs_again) {
-    const int work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), again));
-    out_.makes.Add(first_op, work);
-    out_.uses.Add(op, work);
-  }
-  for (const int tensor : lane.kept[{task_, i}]) out_.uses.Add(op, tensor);
-  if (!own.empty()) UsePieces(own, i, first_op, op);
-  if (later || own.empty()) UsePieces(arrived_, i, later ? first_back : first_op, op);
-  if (pack.first == 0) return;
-  const int output = AddTensor(costs_.InputBytes(size(i), pack.first));
-  out_.makes.Add(op, output);
-  outputs_.push_back({bounds[i], bounds[i + 1], output, op});
+  outputs_.push_back(above[0]);
 }
 
 // Every lane has run its backward: gradients are summed, go to the host and are applied there.

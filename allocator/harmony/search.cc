@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <set>
@@ -56,7 +57,7 @@ class Search {
     if (elite_.empty()) return std::nullopt;
     Change();
     const Shape& best = elite_.front().shape;
-    return simulator_.Run(PlanOf(best, costs_.layer_count(), gpus_, batch_));
+    return simulator_.Run(PlanOf(costs_, server_, best, batch_));
   }
 
  private:
@@ -78,12 +79,11 @@ class Search {
   double Evaluate(const Shape& shape) {
     ++plans_;
     if (!elite_.empty() && Bound(shape) >= elite_.front().seconds) return kNever;
-    return simulator_.Seconds(PlanOf(shape, costs_.layer_count(), gpus_, batch_));
+    return simulator_.Seconds(PlanOf(costs_, server_, shape, batch_));
   }
   void Try(const Shape& shape);
   void Seeds(Mode mode);
   void Grid(Mode mode, std::uint64_t budget);
-  void GridAt(Mode mode, int fused_first, int forward_count, int backward_count, int fused_count);
   void Change();
   bool ChangeOnce(Shape& shape);
 
@@ -124,63 +124,6 @@ void Search::Seeds(Mode mode) {
     for (const Schedule& found : SearchPublished(costs_, smaller, batch_, search, 8)) {
       Try(ShapeOf(found.plan));
     }
-  }
-}
-
-// Forward and backward packs for given counts: as few as fit and some more.
-void Search::GridAt(Mode mode, int fused_first, int forward_count, int backward_count,
-                    int fused_count) {
-  constexpr int kMore = 3;
-  const int share = ShareOf(mode);
-  Shape shape;
-  shape.mode = mode;
-  shape.fused_first = fused_first;
-  shape.forward_count = forward_count;
-  shape.backward_count = backward_count;
-  shape.fused_count = fused_count;
-  if (fused_first == 0) {
-    Try(shape);
-    return;
-  }
-  if (!elite_.empty() && Bound(shape) >= elite_.front().seconds) return;
-  const auto cuts = [&](Pass pass, int count) {
-    const int largest = EvenSplit(share, count)[0];
-    std::vector<std::vector<int>> found;
-    for (const bool ahead : {true, false}) {
-      std::vector<int> fewest =
-          CutEvenly(costs_, pass, largest, fused_first, fused_first, server_.memory_bytes, ahead);
-      // Bisection spreads over as many as allowed; the fewest come from no limit on time.
-      int least = 1;
-      int most = static_cast<int>(fewest.size());
-      if (fewest.empty()) continue;
-      while (least < most) {
-        const int middle = (least + most) / 2;
-        if (CutEvenly(costs_, pass, largest, fused_first, middle, server_.memory_bytes, ahead)
-                .empty()) {
-          least = middle + 1;
-        } else {
-          most = middle;
-        }
-      }
-      for (int packs = least; packs <= std::min(fused_first, least + kMore); ++packs) {
-        std::vector<int> cut =
-            CutEvenly(costs_, pass, largest, fused_first, packs, server_.memory_bytes, ahead);
-        if (!cut.empty() && std::find(found.begin(), found.end(), cut) == found.end()) {
-          found.push_back(std::move(cut));
-        }
-      }
-    }
-    return found;
-  };
-  const std::vector<std::vector<int>> forward = cuts(Pass::kForward, forward_count);
-  for (const std::vector<int>& backward : cuts(Pass::kBackward, backward_count)) {
-    shape.backward = backward;
-    for (const std::vector<int>& packs : forward) {
-      shape.forward = packs;
-      Try(shape);
-    }
-    shape.forward = backward;
-    Try(shape);
   }
 }
 
@@ -225,10 +168,27 @@ void Search::Grid(Mode mode, std::uint64_t budget) {
     return std::tie(a.bound, a.fused_first, a.forward, a.backward, a.fused) <
            std::tie(b.bound, b.fused_first, b.forward, b.backward, b.fused);
   });
-  for (const Point& point : points) {
-    if (IsOver(budget)) return;
-    if (!elite_.empty() && point.bound >= elite_.front().seconds * 1.3) return;
-    GridAt(mode, point.fused_first, point.forward, point.backward, point.fused);
+  constexpr double kGrowths[] = {1, 1.05, 1.1, 1.2, 1.35, 1.6};
+  const auto growth = [&] { return kGrowths[Random(static_cast<int>(std::size(kGrowths)))]; };
+  while (!points.empty() && !IsOver(budget)) {
+    // Those with the least to compute more often.
+    const int x = Random(1 << 10);
+    const std::size_t chosen = points.size() * x / (1 << 10) * x / (1 << 10);
+    const Point& point = points[chosen];
+    Shape shape;
+    shape.mode = mode;
+    shape.fused_first = point.fused_first;
+    shape.forward_count = point.forward;
+    shape.backward_count = point.backward;
+    shape.fused_count = point.fused;
+    if (point.fused_first > 0) {
+      const int most = std::min(point.fused_first, 24 * LanesOf(mode) / 2 + 6);
+      shape.forward = CutTapered(costs_, Pass::kForward, EvenSplit(share, point.forward)[0],
+                                 point.fused_first, 1 + Random(most), growth());
+      shape.backward = CutTapered(costs_, Pass::kBackward, EvenSplit(share, point.backward)[0],
+                                  point.fused_first, 1 + Random(most), growth());
+    }
+    Try(shape);
   }
 }
 
@@ -302,8 +262,7 @@ void Search::Change() {
     if (has_changed) {
       ++plans_;
       if (Bound(shape) < current.seconds) {
-        const double seconds =
-            simulator_.Seconds(PlanOf(shape, costs_.layer_count(), gpus_, batch_));
+        const double seconds = simulator_.Seconds(PlanOf(costs_, server_, shape, batch_));
         if (seconds <= current.seconds) {
           if (seconds < current.seconds) stale = 0;
           current = {seconds, shape};

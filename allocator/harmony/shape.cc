@@ -37,6 +37,40 @@ std::vector<int> CutWithin(const Costs& costs, Pass pass, int microbatch, int en
   return firsts;
 }
 
+// The fewest segments of about the same work that fit, with room for the weights of the next pack
+// and for boundaries on their way; none if one does.
+std::vector<int> Segments(const Costs& costs, Pass pass, int microbatch, Pack pack,
+                          double memory_bytes) {
+  const double below = costs.InputBytes(microbatch, pack.first);
+  const double above = costs.InputBytes(microbatch, pack.last + 1);
+  const double room = memory_bytes - 3 * costs.WeightBytes(pack) - 2 * (below + above) - below;
+  const int most = pack.last - pack.first + 1;
+  for (int count = 1; count <= most; ++count) {
+    std::vector<int> firsts;
+    const double part = costs.Seconds(pass, microbatch, pack) / count;
+    int first = pack.first;
+    bool fits = true;
+    for (int i = 0; i < count && fits; ++i) {
+      firsts.push_back(first);
+      int last = first;
+      while (last < pack.last && pack.last - last > count - 1 - i &&
+             (i == count - 1 ||
+              costs.Seconds(pass, microbatch, {pack.first, last + 1}) <= part * (i + 1) * 1.0001)) {
+        ++last;
+      }
+      const double inner = last < pack.last ? costs.InputBytes(microbatch, last + 1) : 0;
+      fits = costs.WorkBytes(pass, microbatch, {first, last}) + inner +
+                 costs.InputBytes(microbatch, first) <=
+             room;
+      first = last + 1;
+    }
+    if (!fits) continue;
+    if (count == 1) firsts.clear();
+    return firsts;
+  }
+  return {};
+}
+
 double SecondsOf(const Costs& costs, Pass pass, int batch, int count, Pack pack) {
   if (pack.last < pack.first) return 0;
   double sum = 0;
@@ -46,7 +80,9 @@ double SecondsOf(const Costs& costs, Pass pass, int batch, int count, Pack pack)
 
 }  // namespace
 
-Plan PlanOf(const Shape& shape, int layers, int gpus, int batch) {
+Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch) {
+  const int layers = costs.layer_count();
+  const int gpus = server.gpu_count();
   Plan plan;
   plan.mode = shape.mode;
   plan.gpus = gpus;
@@ -57,6 +93,9 @@ Plan PlanOf(const Shape& shape, int layers, int gpus, int batch) {
     task.pass = pass;
     task.microbatches = EvenSplit(plan.share(), count);
     if (shape.mode == Mode::kPipeline) task.gpu = static_cast<int>(plan.tasks.size()) % gpus;
+    if (pack.first != shape.fused_first) {
+      task.segments = Segments(costs, pass, task.microbatches[0], pack, server.memory_bytes);
+    }
     plan.tasks.push_back(task);
   };
   for (std::size_t i = 0; i < shape.forward.size(); ++i) {
@@ -108,6 +147,24 @@ double ComputeSeconds(const Costs& costs, const Shape& shape, int share) {
                      SecondsOf(costs, Pass::kBackward, share, shape.fused_count,
                                {shape.fused_first, costs.layer_count() - 1});
   return sum;
+}
+
+std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                            double growth) {
+  const double all = costs.Seconds(pass, microbatch, {0, end - 1});
+  double weights = 0;
+  double weight = 1;
+  for (int i = 0; i < count; ++i, weight *= growth) weights += weight;
+  std::vector<int> firsts;
+  double until = 0;
+  weight = 1;
+  int layer = 0;
+  for (int i = 0; i < count && layer < end; ++i, weight *= growth) {
+    firsts.push_back(layer++);
+    until += all * weight / weights;
+    while (layer < end && costs.Seconds(pass, microbatch, {0, layer}) <= until) ++layer;
+  }
+  return firsts;
 }
 
 std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,

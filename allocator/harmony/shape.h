@@ -5,6 +5,7 @@
 
 #include "allocator/harmony/costs.h"
 #include "allocator/harmony/plan.h"
+#include "allocator/harmony/server.h"
 
 namespace thimble::harmony {
 
@@ -18,8 +19,9 @@ struct Shape {
   int fused_count = 1;
 };
 
-// Packs go around the GPUs, in the order of the tasks.
-Plan PlanOf(const Shape& shape, int layers, int gpus, int batch);
+// Packs go around the GPUs, in the order of the tasks. A backward pack that does not fit is cut
+// into as few segments as do, with room for the weights of the next pack.
+Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
 // The inverse, for a plan with one count for all forward tasks and one for all backward ones.
 Shape ShapeOf(const Plan& plan);
 
@@ -34,6 +36,10 @@ double ComputeSeconds(const Costs& costs, const Shape& shape, int share);
 // possible. Empty if there is no such cut. `ahead`: with room for the weights of the next pack.
 std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,
                            double memory_bytes, bool ahead);
+
+// The same without a look at memory, each pack `growth` times as long as the one below it.
+std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                            double growth);
 
 // The first layer of the largest fused pack that fits; the number of layers if none does.
 int LargestFused(const Costs& costs, int microbatch, double memory_bytes);
