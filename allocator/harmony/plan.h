@@ -34,8 +34,10 @@ struct Task {
   // backward before the one below it. The fused pack is always one segment.
   std::vector<int> segments;
   // Of a backward pack that is not fused: so many of its last layers are not run again, because
-  // their activations were kept on this GPU since their forward.
+  // their activations were kept since their forward, on this GPU or on the host. Their forward then
+  // runs on the same GPU with the same microbatches.
   int kept_layers = 0;
+  bool kept_on_host = false;
 
   bool is_backward() const { return pass == Pass::kBackward; }
 };

@@ -18,10 +18,12 @@ struct Piece {
   int op = 0;
 };
 
-struct Weights {
+// Weights or activations of some layers.
+struct Held {
   Pack layers;
   int tensor = 0;
-  int op = 0;
+  int op = 0;    // after which they are there
+  int task = 0;  // that fetched them
 };
 
 void Sort(std::vector<int>& cuts) {
@@ -36,8 +38,8 @@ struct Lane {
   std::vector<Piece> outputs;  // of the task before
   int outputs_gpu = 0;         // where they are
   bool outputs_on_host = false;
-  std::map<int, std::vector<Piece>> stashes;             // by layer; op: when the host has it
-  std::map<std::pair<int, int>, std::vector<int>> kept;  // tensors by task and microbatch
+  std::map<int, std::vector<Piece>> stashes;              // by layer; op: when the host has it
+  std::map<std::pair<int, int>, std::vector<Held>> kept;  // activations by task and microbatch
 };
 
 class Builder {
@@ -60,6 +62,7 @@ class Builder {
       for (const Pack& segment : SegmentsDown(plan_.tasks[t])) cuts_.push_back(segment.first);
       Sort(cuts_);
       reduce_.assign(cuts_.size() - 1, {});
+      BeginTask();
       for (Lane& lane : lanes_) BuildTask(lane);
       if (task().is_backward()) BuildGradients();
     }
@@ -77,7 +80,7 @@ class Builder {
  private:
   struct Before {  // the task before on a GPU
     Pack pack;
-    std::vector<Weights> weights;
+    std::vector<Held> weights;
     bool is_there = false;
   };
 
@@ -115,8 +118,13 @@ class Builder {
                          [layer](const Pack& one) { return one.first <= layer; });
   }
 
-  void BuildTask(Lane& lane);
+  int GpuOf(const Lane& lane) const {
+    return plan_.mode == Mode::kPipeline ? task().gpu : static_cast<int>(&lane - lanes_.data());
+  }
+  // Weights of all lanes come first: each waits for parts that the others fetch.
+  void BeginTask();
   void AddWeights();
+  void BuildTask(Lane& lane);
   void BuildNeeds(const Lane& lane);
   // What is there for samples of the boundary below or above, as pieces on this GPU.
   void TakeOutputs(Lane& lane);
@@ -124,6 +132,8 @@ class Builder {
   void UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op);
   void WaitForWeights(int op, Pack layers);
   void UseWeights(int op, Pack layers);
+  // The activations of `layers` that were kept for microbatch `i`; on the host they are no more.
+  std::vector<Held> Fetched(Lane& lane, int i, Pack layers);
   void BuildForward(Lane& lane, int i);
   void BuildBackward(Lane& lane, int i);
   void BuildGradients();
@@ -138,12 +148,12 @@ class Builder {
   int task_ = 0;
   int gpu_ = 0;
   int place_ = 0;
-  std::vector<int> cuts_;         // between chunks of the pack
-  std::vector<Weights> weights_;  // of this task
-  std::vector<int> gradients_;    // tensors by chunk, of this task and lane
-  std::vector<Piece> outputs_;    // of this task so far
-  std::vector<Piece> arrived_;    // boundary pieces on this GPU
-  bool next_is_here_ = false;     // the next task of the lane runs on this GPU
+  std::vector<int> cuts_;       // between chunks of the pack
+  std::vector<Held> weights_;   // of this task
+  std::vector<int> gradients_;  // tensors by chunk, of this task and lane
+  std::vector<Piece> outputs_;  // of this task so far
+  std::vector<Piece> arrived_;  // boundary pieces on this GPU
+  bool next_is_here_ = false;   // the next task of the lane runs on this GPU
   struct Ready {
     int gpu = 0;
     int place = 0;
@@ -159,8 +169,9 @@ std::vector<Builder::Head> Builder::Heads() const {
     const Task& one = plan_.tasks[t];
     int kept = one.kept_layers;
     for (const Pack& segment : SegmentsDown(one)) {
-      heads.push_back({static_cast<int>(t), segment, kept});
-      kept = 0;
+      const int here = std::min(kept, segment.last - segment.first + 1);
+      heads.push_back({static_cast<int>(t), segment, here});
+      kept -= here;
     }
   }
   return heads;
@@ -193,18 +204,18 @@ void Builder::AddWeights() {
   Before& before = before_[gpu_];
   weights_.clear();
   if (before.is_there) {
-    for (const Weights& one : before.weights) {
+    for (const Held& one : before.weights) {
       const Pack shared = {std::max(one.layers.first, pack.first),
                            std::min(one.layers.last, pack.last)};
-      if (shared.first <= shared.last) weights_.push_back({shared, one.tensor, one.op});
+      if (shared.first <= shared.last) weights_.push_back({shared, one.tensor, one.op, one.task});
     }
   }
-  const std::vector<Weights> kept = weights_;
+  const std::vector<Held> kept = weights_;
   for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
     // Of each chunk, the runs of layers that are not here yet.
     for (int layer = cuts_[c]; layer < cuts_[c + 1];) {
       const auto is_here = [&](int l) {
-        return std::any_of(kept.begin(), kept.end(), [l](const Weights& one) {
+        return std::any_of(kept.begin(), kept.end(), [l](const Held& one) {
           return Meet(one.layers, {l, l});
         });
       };
@@ -216,14 +227,38 @@ void Builder::AddWeights() {
       }
       const Pack run = {layer, end - 1};
       const double bytes = costs_.WeightBytes(run);
-      const int op = AddOp(Kind::kWeightsIn, Stream::kIn, run, 0, plan_.share(), bytes, 0, 0);
+      const int op =
+          AddOp(Kind::kWeightsIn, Stream::kIn, run, 0, plan_.share(), bytes * share(), 0, 0);
       const int tensor = AddTensor(bytes);
       out_.makes.Add(op, tensor);
-      weights_.push_back({run, tensor, op});
+      weights_.push_back({run, tensor, op, task_});
       layer = end;
     }
   }
   before = {pack, weights_, true};
+}
+
+void Builder::BeginTask() {
+  const int lanes = static_cast<int>(lanes_.size());
+  for (const Lane& lane : lanes_) {
+    gpu_ = GpuOf(lane);
+    place_ = static_cast<int>(out_.need[gpu_].size());
+    AddWeights();
+  }
+  if (lanes == 1) return;
+  for (std::size_t w = 0; w < weights_.size(); ++w) {
+    if (before_[gpu_].weights[w].task != task_) continue;  // from the task before
+    std::vector<int> parts;
+    for (const Before& before : before_) parts.push_back(before.weights[w].op);
+    for (int gpu = 0; gpu < lanes; ++gpu) {
+      gpu_ = gpu;
+      Held& one = before_[gpu].weights[w];
+      const double moved = costs_.WeightBytes(one.layers) * (lanes - 1) * share();
+      one.op = AddOp(Kind::kGather, Stream::kPeerIn, one.layers, 0, plan_.share(), moved,
+                     moved / server_.peer_bytes_per_second, 0);
+      for (const int part : parts) Wait(one.op, part);
+    }
+  }
 }
 
 void Builder::BuildNeeds(const Lane& lane) {
@@ -231,20 +266,27 @@ void Builder::BuildNeeds(const Lane& lane) {
   const int largest = size(0);
   const bool later = task_ > fused_;
   double weights = task().is_backward() ? costs_.WeightBytes(pack) : 0;
-  for (const Weights& one : weights_) {
+  for (const Held& one : weights_) {
     if (out_.tensors[one.tensor].place == place_) weights += out_.tensors[one.tensor].bytes;
   }
   double work = 0;
   int kept = later ? task().kept_layers : 0;
   for (const Pack& segment : SegmentsDown(task())) {
-    const Pack again = {segment.first, segment.last - kept};
-    kept = 0;
-    if (again.first > again.last) continue;
+    const int here = std::min(kept, segment.last - segment.first + 1);
+    const Pack again = {segment.first, segment.last - here};
+    const Pack rest = {again.last + 1, segment.last};
+    kept -= here;
+    const double fetched = here > 0 && task().kept_on_host
+                               ? costs_.WorkBytes(Pass::kBackward, largest, rest) +
+                                     costs_.InputBytes(largest, rest.first)
+                               : 0;
     // Between segments there is the gradient from the one above.
     const double inner =
         segment.last < pack.last ? costs_.InputBytes(largest, segment.last + 1) : 0;
-    work = std::max(work, costs_.WorkBytes(task().pass, largest, again) + inner +
-                              costs_.InputBytes(largest, segment.first));
+    const double run = again.first > again.last ? 0
+                                                : costs_.WorkBytes(task().pass, largest, again) +
+                                                      costs_.InputBytes(largest, segment.first);
+    work = std::max(work, run + inner + fetched);
   }
   const double below = costs_.InputBytes(largest, pack.first);
   const double above = costs_.InputBytes(largest, pack.last + 1);
@@ -317,13 +359,13 @@ std::vector<Piece> Builder::InputOf(Lane& lane, int i, int layer) {
 }
 
 void Builder::WaitForWeights(int op, Pack layers) {
-  for (const Weights& one : weights_) {
+  for (const Held& one : weights_) {
     if (Meet(one.layers, layers)) Wait(op, one.op);
   }
 }
 
 void Builder::UseWeights(int op, Pack layers) {
-  for (const Weights& one : weights_) {
+  for (const Held& one : weights_) {
     if (Meet(one.layers, layers)) out_.uses.Add(op, one.tensor);
   }
 }
@@ -373,9 +415,17 @@ void Builder::BuildForward(Lane& lane, int i) {
       if (head.kept > 0 && Meet(kept, layers)) {
         const double input =
             layers.first == kept.first ? costs_.InputBytes(size(i), layers.first) : 0;
-        const int tensor = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), layers) + input);
+        const double bytes = costs_.WorkBytes(Pass::kBackward, size(i), layers) + input;
+        const int tensor = AddTensor(bytes);
         out_.makes.Add(op, tensor);
-        lane.kept[{head.task, i}].push_back(tensor);
+        int there = op;
+        if (plan_.tasks[head.task].kept_on_host) {
+          there = AddOp(Kind::kActivationsOut, Stream::kOut, layers, bounds[i], bounds[i + 1],
+                        bytes, 0, i);
+          Wait(there, op);
+          out_.uses.Add(there, tensor);
+        }
+        lane.kept[{head.task, i}].push_back({layers, tensor, there, task_});
       }
       const bool is_stash =
           head.segment.first == layers.first && layers.first > 0 && kept.first > head.segment.first;
@@ -407,6 +457,25 @@ void Builder::BuildForward(Lane& lane, int i) {
   outputs_.push_back({bounds[i], bounds[i + 1], output, op});
 }
 
+std::vector<Held> Builder::Fetched(Lane& lane, int i, Pack layers) {
+  const std::vector<int> bounds = SampleBounds(task().microbatches);
+  std::vector<Held> result;
+  for (Held one : lane.kept[{task_, i}]) {
+    if (!Meet(one.layers, layers)) continue;
+    if (task().kept_on_host) {
+      const double bytes = out_.tensors[one.tensor].bytes;
+      const int op = AddOp(Kind::kActivationsIn, Stream::kIn, one.layers, bounds[i], bounds[i + 1],
+                           bytes, 0, i);
+      Wait(op, one.op);
+      one.tensor = AddTensor(bytes);
+      one.op = op;
+      out_.makes.Add(op, one.tensor);
+    }
+    result.push_back(one);
+  }
+  return result;
+}
+
 void Builder::BuildBackward(Lane& lane, int i) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   const bool later = task_ > fused_;
@@ -414,7 +483,9 @@ void Builder::BuildBackward(Lane& lane, int i) {
   int kept = later ? task().kept_layers : 0;
   std::vector<Piece> above = arrived_;  // the gradient from above
   for (const Pack& segment : SegmentsDown(task())) {
-    const Pack again = {segment.first, segment.last - kept};
+    const int here = std::min(kept, segment.last - segment.first + 1);
+    const Pack again = {segment.first, segment.last - here};
+    kept -= here;
     int first_op = -1;
     int op = -1;
     int work = -1;
@@ -444,6 +515,8 @@ void Builder::BuildBackward(Lane& lane, int i) {
       work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), again));
       out_.makes.Add(first_op, work);
     }
+    const std::vector<Held> stored =
+        here > 0 ? Fetched(lane, i, {again.last + 1, segment.last}) : std::vector<Held>();
     std::vector<Pack> parts = chunks(segment, !is_last);
     std::reverse(parts.begin(), parts.end());
     int first_back = -1;
@@ -460,8 +533,9 @@ void Builder::BuildBackward(Lane& lane, int i) {
       for (const int gradient : gradients_) out_.makes.Add(first_back, gradient);
     }
     if (work >= 0) out_.uses.Add(op, work);
-    if (kept > 0) {
-      for (const int tensor : lane.kept[{task_, i}]) out_.uses.Add(op, tensor);
+    for (const Held& one : stored) {
+      Wait(first_back, one.op);
+      out_.uses.Add(op, one.tensor);
     }
     UsePieces(own, i, first_op, op);
     if (later) {
@@ -469,7 +543,6 @@ void Builder::BuildBackward(Lane& lane, int i) {
     } else if (own.empty()) {
       UsePieces(arrived_, i, first_op, op);
     }
-    kept = 0;
     if (segment.first == 0) return;
     const int output = AddTensor(costs_.InputBytes(size(i), segment.first));
     out_.makes.Add(op, output);
@@ -507,8 +580,9 @@ void Builder::BuildGradients() {
 
 void Builder::BuildTask(Lane& lane) {
   const bool is_pipeline = plan_.mode == Mode::kPipeline;
-  gpu_ = is_pipeline ? task().gpu : static_cast<int>(&lane - lanes_.data());
+  gpu_ = GpuOf(lane);
   place_ = static_cast<int>(out_.need[gpu_].size());
+  weights_ = before_[gpu_].weights;
   const bool has_next = task_ + 1 < static_cast<int>(plan_.tasks.size());
   next_is_here_ = has_next && (!is_pipeline || plan_.tasks[task_ + 1].gpu == gpu_);
   outputs_.clear();
@@ -518,7 +592,6 @@ void Builder::BuildTask(Lane& lane) {
       gradients_.push_back(AddTensor(costs_.WeightBytes({cuts_[c], cuts_[c + 1] - 1})));
     }
   }
-  AddWeights();
   BuildNeeds(lane);
   TakeOutputs(lane);
   // What a GPU hands to itself waits on the host, if there is no room for all of it.

@@ -16,18 +16,24 @@ const char* NameOf(Kind kind) {
       return "boundary in";
     case Kind::kReceive:
       return "receive";
+    case Kind::kActivationsIn:
+      return "activations in";
     case Kind::kForward:
       return "forward";
     case Kind::kRecompute:
       return "recompute";
     case Kind::kBackward:
       return "backward";
+    case Kind::kActivationsOut:
+      return "activations out";
     case Kind::kStashOut:
       return "stash out";
     case Kind::kBoundaryOut:
       return "boundary out";
     case Kind::kSend:
       return "send";
+    case Kind::kGather:
+      return "gather";
     case Kind::kReduce:
       return "reduce";
     case Kind::kGradientOut:
@@ -71,7 +77,7 @@ void AddUp(Schedule& schedule) {
     schedule.seconds = std::max(schedule.seconds, step.end);
     if (step.stream == Stream::kIn) schedule.in_bytes += step.bytes;
     if (step.stream == Stream::kOut) schedule.out_bytes += step.bytes;
-    if (step.kind == Kind::kReceive || step.kind == Kind::kReduce) {
+    if (step.kind == Kind::kReceive || step.kind == Kind::kGather || step.kind == Kind::kReduce) {
       schedule.peer_bytes += step.bytes;
     }
     if (IsCompute(step.kind)) computing += step.end - step.begin;

@@ -14,17 +14,20 @@ enum class Stream { kCompute, kIn, kOut, kPeerIn, kPeerOut, kHost };
 inline constexpr int kStreams = 6;
 
 enum class Kind {
-  kWeightsIn,   // of a task's layers, from the host
-  kDataIn,      // samples of the data set, or their stash, for layer 0
-  kStashIn,     // the input of a backward pack, which the forward left on the host
-  kBoundaryIn,  // what another task left on the host: activations or gradients
-  kReceive,     // the same from another GPU
-  kForward,     // layers run forward
-  kRecompute,   // the same again, in a backward task; in the fused one for the first time
+  kWeightsIn,      // of a task's layers, from the host
+  kDataIn,         // samples of the data set, or their stash, for layer 0
+  kStashIn,        // the input of a backward pack, which the forward left on the host
+  kBoundaryIn,     // what another task left on the host: activations or gradients
+  kReceive,        // the same from another GPU
+  kActivationsIn,  // of layers that are not run again
+  kForward,        // layers run forward
+  kRecompute,      // the same again, in a backward task; in the fused one for the first time
   kBackward,
+  kActivationsOut,
   kStashOut,
   kBoundaryOut,
   kSend,
+  kGather,  // weights of which every GPU has fetched a part: dp
   kReduce,  // gradients summed over all GPUs: dp
   kGradientOut,
   kUpdate,   // on the host

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator/base/bytes.h"
 #include "allocator/harmony/published_search.h"
 #include "allocator/harmony/shape.h"
 #include "allocator/harmony/simulator.h"
@@ -17,14 +18,18 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 1000000;   // in ops of the simulator
+constexpr double kWorkPerSecond = 2600000;   // in ops of the simulator
 constexpr std::uint64_t kWorkPerPlan = 300;  // beside its ops
 constexpr double kMostOverTime = 1.6;        // of a machine that is slower than that
-constexpr std::size_t kElite = 12;           // plans that changes begin with
+// What a byte that is swapped costs in a comparison of plans, and one beyond the limit: in seconds
+// per GiB, of an iteration of a hundred seconds.
+constexpr double kPrice = 0.01;
+constexpr double kPriceOverLimit = 10;
+constexpr std::size_t kElite = 12;  // plans that changes begin with
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Candidate {
-  double seconds = kNever;
+  double cost = kNever;
   Shape shape;
 };
 
@@ -55,9 +60,8 @@ class Search {
       Grid(mode, static_cast<std::uint64_t>(budget_ * share));
     }
     if (elite_.empty()) return std::nullopt;
-    Change();
-    const Shape& best = elite_.front().shape;
-    return simulator_.Run(PlanOf(costs_, server_, best, batch_));
+    Change(static_cast<std::uint64_t>(budget_ * 0.85));
+    return simulator_.Run(Keep(elite_.front()));
   }
 
  private:
@@ -78,13 +82,24 @@ class Search {
   }
   double Evaluate(const Shape& shape) {
     ++plans_;
-    if (!elite_.empty() && Bound(shape) >= elite_.front().seconds) return kNever;
-    return simulator_.Seconds(PlanOf(costs_, server_, shape, batch_));
+    if (!elite_.empty() && Bound(shape) >= elite_.front().cost) return kNever;
+    return CostOf(PlanOf(costs_, server_, shape, batch_));
+  }
+  // Seconds, and what is swapped as some more.
+  double CostOf(const Plan& plan) {
+    constexpr double kGiBBytes = static_cast<double>(kGiB);
+    const Simulator::Outcome outcome = simulator_.Try(plan);
+    double price = kPrice * outcome.swap_bytes;
+    if (options_.swap_limit > 0) {
+      price += kPriceOverLimit * std::max(0.0, outcome.swap_bytes - options_.swap_limit);
+    }
+    return outcome.seconds * (1 + price / kGiBBytes / 100);
   }
   void Try(const Shape& shape);
   void Seeds(Mode mode);
   void Grid(Mode mode, std::uint64_t budget);
-  void Change();
+  void Change(std::uint64_t budget);
+  Plan Keep(const Candidate& best);
   bool ChangeOnce(Shape& shape);
 
   int Random(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
@@ -103,13 +118,13 @@ class Search {
 };
 
 void Search::Try(const Shape& shape) {
-  const double seconds = Evaluate(shape);
-  if (seconds == kNever) return;
+  const double cost = Evaluate(shape);
+  if (cost == kNever) return;
   const auto place =
-      std::upper_bound(elite_.begin(), elite_.end(), seconds,
-                       [](double value, const Candidate& one) { return value < one.seconds; });
-  if (place != elite_.begin() && (place - 1)->seconds == seconds) return;
-  elite_.insert(place, {seconds, shape});
+      std::upper_bound(elite_.begin(), elite_.end(), cost,
+                       [](double value, const Candidate& one) { return value < one.cost; });
+  if (place != elite_.begin() && (place - 1)->cost == cost) return;
+  elite_.insert(place, {cost, shape});
   if (elite_.size() > kElite) elite_.pop_back();
 }
 
@@ -247,13 +262,13 @@ bool Search::ChangeOnce(Shape& shape) {
 }
 
 // Climbs from each of the best in turn; when nothing helps for long, from the next one.
-void Search::Change() {
+void Search::Change(std::uint64_t budget) {
   constexpr int kPatience = 400;
   const std::vector<Candidate> starts = elite_;
   std::size_t start = 0;
   Candidate current = starts[0];
   int stale = 0;
-  while (!IsOver(budget_)) {
+  while (!IsOver(budget)) {
     Shape shape = current.shape;
     const int changes = 1 + Random(3);
     bool has_changed = false;
@@ -261,12 +276,12 @@ void Search::Change() {
     ++stale;
     if (has_changed) {
       ++plans_;
-      if (Bound(shape) < current.seconds) {
-        const double seconds = simulator_.Seconds(PlanOf(costs_, server_, shape, batch_));
-        if (seconds <= current.seconds) {
-          if (seconds < current.seconds) stale = 0;
-          current = {seconds, shape};
-          if (seconds < elite_.front().seconds) elite_.front() = current;
+      if (Bound(shape) < current.cost) {
+        const double cost = CostOf(PlanOf(costs_, server_, shape, batch_));
+        if (cost <= current.cost) {
+          if (cost < current.cost) stale = 0;
+          current = {cost, shape};
+          if (cost < elite_.front().cost) elite_.front() = current;
         }
       }
     }
@@ -275,6 +290,42 @@ void Search::Change() {
     current = start == 0 ? elite_.front() : starts[start];
     stale = 0;
   }
+}
+
+// Whose forward is on its GPU, with its microbatches.
+bool MayKeep(const Plan& plan, int task) {
+  const Task& later = plan.tasks[task];
+  for (int t = 0; t < plan.fused(); ++t) {
+    const Task& one = plan.tasks[t];
+    if (one.pack.last < later.pack.first || one.pack.first > later.pack.last) continue;
+    if (one.gpu != later.gpu || one.microbatches != later.microbatches) return false;
+  }
+  return true;
+}
+
+Plan Search::Keep(const Candidate& best) {
+  Plan plan = PlanOf(costs_, server_, best.shape, batch_);
+  double cost = best.cost;
+  const int tasks = static_cast<int>(plan.tasks.size());
+  for (int by = 32; by > 0; by /= 2) {
+    for (int t = plan.fused() + 1; t < tasks && !IsOver(budget_); ++t) {
+      if (!MayKeep(plan, t)) continue;
+      for (const bool on_host : {false, true}) {
+        Plan other = plan;
+        Task& task = other.tasks[t];
+        if (task.kept_layers > 0 && task.kept_on_host != on_host) continue;
+        task.kept_layers += by;
+        task.kept_on_host = on_host;
+        if (task.kept_layers > task.pack.last - task.pack.first + 1) continue;
+        ++plans_;
+        const double changed = CostOf(other);
+        if (changed >= cost) continue;
+        cost = changed;
+        plan = other;
+      }
+    }
+  }
+  return plan;
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ bool Run::HasRoom(int op) const {
   const Op& one = program_.ops[op];
   const int gpu = one.step.gpu;
   const double bytes = BytesMade(op);
+  if (bytes == 0) return true;
   if (used_[gpu] + bytes > memory_) return false;
   const int place = place_[gpu];
   if (one.step.stream == Stream::kCompute || place == static_cast<int>(held_[gpu].size())) {
@@ -284,12 +285,18 @@ std::vector<Step> Run::Steps() const {
 Simulator::Simulator(const Costs& costs, const Server& server)
     : costs_(costs), server_(server), network_(server) {}
 
-double Simulator::Seconds(const Plan& plan) {
+Simulator::Outcome Simulator::Try(const Plan& plan) {
   const Program program = BuildProgram(costs_, server_, plan);
   harmony::Run run(program, network_, server_);
   const bool is_done = run.Go();
   work_ += program.ops.size();
-  return is_done ? run.now() : kNever;
+  Outcome outcome;
+  outcome.seconds = is_done ? run.now() : kNever;
+  for (const Op& op : program.ops) {
+    const Stream stream = op.step.stream;
+    if (stream == Stream::kIn || stream == Stream::kOut) outcome.swap_bytes += op.step.bytes;
+  }
+  return outcome;
 }
 
 std::optional<Schedule> Simulator::Run(const Plan& plan) {

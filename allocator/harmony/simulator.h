@@ -26,8 +26,11 @@ class Simulator {
   // All must outlive it.
   Simulator(const Costs& costs, const Server& server);
 
-  // How long `plan` takes; infinite if memory does not suffice.
-  double Seconds(const Plan& plan);
+  struct Outcome {
+    double seconds = 0;  // infinite if memory does not suffice
+    double swap_bytes = 0;
+  };
+  Outcome Try(const Plan& plan);
   std::optional<Schedule> Run(const Plan& plan);
 
   // Ops that were run so far: the clock of searches, the same on every machine.
