@@ -59,6 +59,7 @@ class Search {
       share += 0.5 / modes;
       Grid(mode, static_cast<std::uint64_t>(budget_ * share));
     }
+    if (elite_.empty()) Smallest();
     if (elite_.empty()) return std::nullopt;
     Change(static_cast<std::uint64_t>(budget_ * 0.85));
     return simulator_.Run(Keep(elite_.front()));
@@ -98,6 +99,7 @@ class Search {
   void Try(const Shape& shape);
   void Seeds(Mode mode);
   void Grid(Mode mode, std::uint64_t budget);
+  void Smallest();
   void Change(std::uint64_t budget);
   Plan Keep(const Candidate& best);
   bool ChangeOnce(Shape& shape);
@@ -204,6 +206,25 @@ void Search::Grid(Mode mode, std::uint64_t budget) {
                                   point.fused_first, 1 + Random(most), growth());
     }
     Try(shape);
+  }
+}
+
+// What needs the least memory: packs of one layer, from one sample at a time on.
+void Search::Smallest() {
+  const int layers = costs_.layer_count();
+  for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
+    if (!IsAllowed(mode)) continue;
+    const std::vector<int> counts = Counts(ShareOf(mode), costs_.largest());
+    for (auto count = counts.rbegin(); count != counts.rend() && !IsOver(budget_); ++count) {
+      Shape shape;
+      shape.mode = mode;
+      shape.fused_first = layers - 1;
+      shape.forward_count = shape.backward_count = shape.fused_count = *count;
+      for (int layer = 0; layer + 1 < layers; ++layer) shape.forward.push_back(layer);
+      shape.backward = shape.forward;
+      Try(shape);
+      if (!elite_.empty()) return;
+    }
   }
 }
 

@@ -5,38 +5,6 @@
 namespace thimble::harmony {
 namespace {
 
-// What a task with this pack needs; the program's own figure decides in the end.
-double Need(const Costs& costs, Pass pass, int microbatch, Pack pack, bool ahead) {
-  const bool is_backward = pass == Pass::kBackward;
-  const double weights = costs.WeightBytes(pack);
-  const double below = costs.InputBytes(microbatch, pack.first);
-  const double above = costs.InputBytes(microbatch, pack.last + 1);
-  double bytes = costs.WorkBytes(pass, microbatch, pack) + weights + below + above;
-  if (is_backward) bytes += weights + (pack.first > 0 ? below : 0);
-  if (ahead) bytes += weights + below + above;
-  return bytes;
-}
-
-std::vector<int> CutWithin(const Costs& costs, Pass pass, int microbatch, int end, int count,
-                           double memory_bytes, bool ahead, double seconds) {
-  std::vector<int> firsts;
-  for (int first = 0; first < end;) {
-    if (static_cast<int>(firsts.size()) == count) return {};
-    const auto fits = [&](int last) {
-      return Need(costs, pass, microbatch, {first, last}, ahead) <= memory_bytes;
-    };
-    if (!fits(first)) return {};
-    int last = first;
-    while (last + 1 < end && costs.Seconds(pass, microbatch, {first, last + 1}) <= seconds &&
-           fits(last + 1)) {
-      ++last;
-    }
-    firsts.push_back(first);
-    first = last + 1;
-  }
-  return firsts;
-}
-
 // The fewest segments of about the same work that fit, with room for the weights of the next pack
 // and for boundaries on their way; none if one does.
 std::vector<int> Segments(const Costs& costs, Pass pass, int microbatch, Pack pack,
@@ -79,6 +47,15 @@ double SecondsOf(const Costs& costs, Pass pass, int batch, int count, Pack pack)
 }
 
 }  // namespace
+
+double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack) {
+  const double weights = costs.WeightBytes(pack);
+  const double below = costs.InputBytes(microbatch, pack.first);
+  const double above = costs.InputBytes(microbatch, pack.last + 1);
+  const double bytes = costs.WorkBytes(pass, microbatch, pack) + weights + below + above;
+  if (pass == Pass::kForward) return bytes;
+  return bytes + weights + (pack.first > 0 ? below : 0);
+}
 
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch) {
   const int layers = costs.layer_count();
@@ -167,31 +144,11 @@ std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int e
   return firsts;
 }
 
-std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,
-                           double memory_bytes, bool ahead) {
-  constexpr int kHalvings = 14;
-  double low = 0;
-  double high = costs.Seconds(pass, microbatch, {0, end - 1}) * 1.001;
-  std::vector<int> best = CutWithin(costs, pass, microbatch, end, count, memory_bytes, ahead, high);
-  for (int i = 0; i < kHalvings && !best.empty(); ++i) {
-    const double middle = (low + high) / 2;
-    std::vector<int> cut =
-        CutWithin(costs, pass, microbatch, end, count, memory_bytes, ahead, middle);
-    if (cut.empty()) {
-      low = middle;
-    } else {
-      high = middle;
-      best = std::move(cut);
-    }
-  }
-  return best;
-}
-
 int LargestFused(const Costs& costs, int microbatch, double memory_bytes) {
   const int layers = costs.layer_count();
   int first = layers;
-  while (first > 0 && Need(costs, Pass::kBackward, microbatch, {first - 1, layers - 1},
-                           /*ahead=*/false) <= memory_bytes) {
+  while (first > 0 &&
+         TaskBytes(costs, Pass::kBackward, microbatch, {first - 1, layers - 1}) <= memory_bytes) {
     --first;
   }
   return first;

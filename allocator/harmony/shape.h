@@ -19,6 +19,9 @@ struct Shape {
   int fused_count = 1;
 };
 
+// What a task with this pack needs at least to run, as one segment.
+double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
+
 // Packs go around the GPUs, in the order of the tasks. A backward pack that does not fit is cut
 // into as few segments as do, with room for the weights of the next pack.
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
@@ -32,12 +35,7 @@ std::vector<int> Counts(int batch, int largest);
 // What all GPUs compute together. Nothing can be faster than that divided by their number.
 double ComputeSeconds(const Costs& costs, const Shape& shape, int share);
 
-// Cuts layers [0, end) into `count` packs that fit in `memory_bytes`, the longest as short as
-// possible. Empty if there is no such cut. `ahead`: with room for the weights of the next pack.
-std::vector<int> CutEvenly(const Costs& costs, Pass pass, int microbatch, int end, int count,
-                           double memory_bytes, bool ahead);
-
-// The same without a look at memory, each pack `growth` times as long as the one below it.
+// Cuts layers [0, end) into at most `count` packs, each `growth` times as long as the one below it.
 std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int end, int count,
                             double growth);
 
