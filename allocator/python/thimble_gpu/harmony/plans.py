@@ -18,7 +18,9 @@ class Plan:
     """As thimble_harmony_file() writes it.
 
     `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
-    of them computes forward and backward at once.
+    of them computes forward and backward at once. A pack of several segments becomes a task for each
+    of them: the same numbers in less memory, but what is between them goes over the host. What the
+    planner would keep or swap of activations is computed again.
     """
     mode: str  # pp: a link is on one device at a time; dp: on each, for a share of the samples
     gpus: int
@@ -32,9 +34,19 @@ class Plan:
     def from_json(cls, text):
         read = json.loads(text)
         return cls(mode=read["mode"], gpus=read["gpus"], batch=read["batch"],
-                   forward=_tasks(read["forward"]), backward=_tasks(read["backward"]),
+                   forward=_tasks(read["forward"]), backward=_segments(read["backward"]),
                    seconds=read.get("seconds", 0.0),
                    compute_fraction=read.get("compute_fraction", 0.0))
+
+
+def _segments(entries):
+    tasks = []
+    for entry in entries:
+        heads = entry.get("segments") or [entry["first"]]
+        ends = [head - 1 for head in heads[1:]] + [entry["last"]]
+        tasks += [Task(first, last, entry["gpu"], tuple(entry["microbatches"]))
+                  for first, last in reversed(list(zip(heads, ends)))]
+    return tuple(tasks)
 
 
 def _tasks(entries):

@@ -7,6 +7,7 @@ not fit on the device is estimated from the sizes below it, or from the shapes.
 
 import csv
 import dataclasses
+import math
 import time
 
 import keras
@@ -111,10 +112,17 @@ class _Profiler:
                                           seconds=backward.seconds * _FORWARD_PART)
         weights = sum(4 * v.value.shape.num_elements()
                       for v in {id(v): v for v in self._chain.links[number].variables()}.values())
-        elements = sum(step.tensor(value, (0, self._size)).shape.num_elements()
-                       for value in self._chain.boundary(number))
-        return Row(self._size, number, weights, forward.seconds, backward.seconds, weights * rate,
-                   _total(forward), _total(backward), elements)
+        elements = sum(self._elements(step, value) for value in self._chain.boundary(number))
+        # Backward computes forward too; where it took less, somebody else had the processor.
+        return Row(self._size, number, weights, forward.seconds,
+                   max(forward.seconds, backward.seconds), weights * rate,
+                   _total(forward), max(_total(forward), _total(backward)), elements)
+
+    def _elements(self, step, value):
+        """Of 4 bytes, for all samples. What is not of samples counts as if each had it."""
+        tensor = step.tensor(value, (0, self._size))
+        one = tensor.shape.num_elements() * tensor.dtype.size / 4
+        return math.ceil(one / self._size if value.is_batched else one) * self._size
 
 
 def _total(footprint):
@@ -136,6 +144,6 @@ def _on_line(known, size):
 
     def at(name):
         first, second = getattr(low, name), getattr(high, name)
-        return max(0, type(first)(first + part * (second - first)))
+        return max(second, type(first)(first + part * (second - first)))
 
     return Row(size, low.layer, *(at(name) for name in COLUMNS[2:]))
