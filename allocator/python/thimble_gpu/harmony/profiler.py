@@ -146,4 +146,7 @@ def _on_line(known, size):
         first, second = getattr(low, name), getattr(high, name)
         return max(second, type(first)(first + part * (second - first)))
 
-    return Row(size, low.layer, *(at(name) for name in COLUMNS[2:]))
+    row = Row(size, low.layer, *(at(name) for name in COLUMNS[2:]))
+    row.bwd_gpu_s = max(row.fwd_gpu_s, row.bwd_gpu_s)
+    row.bwd_mem_bytes = max(row.fwd_mem_bytes, row.bwd_mem_bytes)
+    return row
