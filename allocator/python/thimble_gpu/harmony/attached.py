@@ -14,10 +14,11 @@ from thimble_gpu.harmony.explain import explain
 class Attached:
     """A model that trains by plans. What a plan needs is known when the first batch is there."""
 
-    def __init__(self, model, device_names, memory, mode, plan):
+    def __init__(self, model, device_names, memory, mode, portion=None, plan=None):
         checks.check_model(model)
         self.model = model
         self.mode = mode
+        self.portion = portion
         self.plan = plan
         self.chain = Chain(model)
         self.devices = [devices.Device(name) for name in device_names]
@@ -33,7 +34,10 @@ class Attached:
     def loss(self, predictions, labels, weights):
         """Of a portion; its mean, or its sum if that is what the model was compiled with."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
-        return compiled(labels, self.chain.structure(predictions), weights)
+        # Where there are several outputs, it also keeps the means of single losses: not here.
+        means = [(v, tf.zeros(v.shape, v.dtype)) for v in compiled.variables]
+        with keras.StatelessScope(means):
+            return compiled(labels, self.chain.structure(predictions), weights)
 
     def prepare(self, x, y, sample_weight=None):
         """Plans for batches like this one, once; the Prepared of planner.py."""
@@ -73,6 +77,8 @@ class Attached:
             labels = tf.nest.map_structure(_to_tensor, (y, weights))
             inputs = self.chain.flatten(x)
             loss, predictions = prepared.runner.step(inputs, labels)
+            if self.model._compile_loss.metrics:  # pylint: disable=protected-access
+                self.model._compile_loss(y, self.chain.structure(predictions), weights)
             return self._logs(x, y, predictions, weights, loss, len(inputs[0]))
 
     def test_batch(self, data):
@@ -108,6 +114,15 @@ class Attached:
         """Bytes by device, as planned."""
         return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
 
+    def portions(self):
+        """How many samples the last pack computes at a time."""
+        return list(self._prepared.runner.plan.backward[0].microbatches)
+
+    def reserved_peaks(self):
+        """Most bytes that Thimble took for each device, free ones in between included."""
+        return {device.name: device.arena.stats()["peak_reserved"] if device.arena else 0
+                for device in self.devices}
+
     def measured_peaks(self):
         """Bytes by device, as Thimble measured since the last plan; only with Thimble."""
         return {device.name: device.peak_bytes() for device in self.devices}
@@ -127,14 +142,16 @@ class Attached:
             setattr(self.model, f"{name}_function", None)
 
 
-def attach(model, devices=None, memory=None, mode="auto", plan=None):
+def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=None):
     """Lets a compiled model train on devices that are too small for it, in portions and packs.
 
     `devices`: names as TensorFlow has them, ["GPU:0", "GPU:1"]; without, all GPUs. `memory`: most
-    bytes on each (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto". `plan`: a Plan
-    to be used as it is.
+    bytes on each (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto". `portion`:
+    samples to compute at a time, instead of what is fastest: BatchNorm sees no more than that.
+    `plan`: a Plan to be used as it is.
     """
-    attached = Attached(model, checks.device_names(devices), memory, checks.mode(mode), plan)
+    attached = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
+                        checks.portion(portion), plan)
 
     def make(name, one_batch, several):
         def make_function(force=False):
@@ -152,13 +169,13 @@ def attach(model, devices=None, memory=None, mode="auto", plan=None):
     return attached
 
 
-def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto"):
+def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto", portion=None):
     """How attach() would train on batches like (x, y): see explain() of what this returns.
 
     Layers are measured, but nothing is trained, and the model stays as it is.
     """
-    checked = checks.mode(mode)
-    dry = Attached(model, checks.device_names(devices), memory, checked, None)
+    dry = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
+                   checks.portion(portion))
     try:
         dry.prepare(x, y, sample_weight)
     finally:

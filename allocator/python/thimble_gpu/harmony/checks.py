@@ -30,6 +30,12 @@ def mode(value):
     return value
 
 
+def portion(value):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise HarmonyError(f"portion is {value!r}: give a number of samples from 1, or None")
+    return value
+
+
 def cpu_devices(count):
     """Makes `count` logical CPU devices that stand for GPUs; their names. CPU:0 is the host.
 

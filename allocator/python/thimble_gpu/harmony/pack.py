@@ -5,6 +5,9 @@ they are called. Weights are plain tensors; only gradients are summed up in plac
 which the functions get the handles.
 """
 
+import collections
+import heapq
+
 import keras
 import tensorflow as tf
 from keras.src.backend import get_keras_mask  # how Keras hands masks on: beside the tensors
@@ -36,6 +39,9 @@ class Pack:
     def name(self):
         names = self.links[0].name, self.links[-1].name
         return names[0] if self.first == self.last else f"{names[0]} to {names[1]}"
+
+    def layer_names(self):
+        return [step.operation.name for link in self.links for step in link.steps]
 
     def compute(self, weights, frozen, state, uses, masks, training):
         """Values by name, the state afterwards, and the sum of the links' own losses."""
@@ -107,8 +113,7 @@ def loss_function(pack, loss):
             _watch(tape, pack, weights, uses)
             known, after, extra = pack.compute(weights, frozen, state, uses, masks, True)
             predictions = [known[value] for value in pack.chain.outputs]
-            with keras.StatelessScope():  # trackers of single losses stay as they are
-                value = tf.cast(loss(predictions, *labels), tf.float32)
+            value = tf.cast(loss(predictions, *labels), tf.float32)
             total = value * scale + extra * own_scale
         gradients = _add_gradients(tape, pack, [total], [tf.ones_like(total)], weights, uses,
                                    sums)
@@ -189,7 +194,7 @@ def _in_order(function):
     def ordered(*arguments):
         results = function(*arguments)
         before = None
-        for op in tf.compat.v1.get_default_graph().get_operations():
+        for op in _sorted(tf.compat.v1.get_default_graph().get_operations()):
             if op.type not in _LIGHT:
                 if before is not None:
                     op._add_control_input(before)  # pylint: disable=protected-access
@@ -197,6 +202,26 @@ def _in_order(function):
         return results
 
     return ordered
+
+
+def _sorted(ops):
+    """Each after those it needs; otherwise as they were made. Gradients of loops are made anew, and
+    older ops then need them."""
+    numbers = {op: number for number, op in enumerate(ops)}
+    needs = {op: {tensor.op for tensor in op.inputs} | set(op.control_inputs) for op in ops}
+    users = collections.defaultdict(list)
+    for op, needed in needs.items():
+        for other in needed:
+            users[other].append(op)
+    ready = [numbers[op] for op in ops if not needs[op]]
+    heapq.heapify(ready)
+    while ready:
+        op = ops[heapq.heappop(ready)]
+        yield op
+        for user in users[op]:
+            needs[user].discard(op)
+            if not needs[user]:
+                heapq.heappush(ready, numbers[user])
 
 
 class _Function:
@@ -219,7 +244,7 @@ class _Function:
         traced = self._function.get_concrete_function(*arguments)
         for variable in traced.variables:
             raise HarmonyError(
-                f"a layer among {self._pack.name} reads the variable '{variable.name}' that is not "
-                "one of its own: make the layer that owns it an attribute of the layer that reads "
-                "it")
+                f"one of the layers {', '.join(self._pack.layer_names())} reads the variable "
+                f"'{variable.name}' that is not one of its own: make the layer that owns it an "
+                "attribute of the layer that reads it")
         return traced

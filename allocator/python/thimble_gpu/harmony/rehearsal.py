@@ -14,7 +14,7 @@ from thimble_gpu.harmony import step as steps
 from thimble_gpu.harmony.job import Context
 
 # Where kernels take memory by what is free, peaks differ a little.
-_MOST_RUNS = 3
+_RUNS = 3
 _ENOUGH_SECONDS = 0.5
 
 
@@ -29,7 +29,7 @@ class Footprint:
     seconds: float = 0.0
 
 
-def rehearse(step, jobs, runs=_MOST_RUNS):
+def rehearse(step, jobs, runs=_RUNS):
     """Footprints by job. `step` has a batch; jobs of other lanes are like those of the first."""
     footprints = {}
     for job in jobs:
@@ -43,15 +43,29 @@ def rehearse(step, jobs, runs=_MOST_RUNS):
 
 
 def _rehearse_one(step, job, runs):
-    """The results of the first portion stand for those of all, for the jobs after it."""
-    device, span, context = job.device, job.spans[0], Context()
+    """Every size of a portion, each once: functions are traced here, and not while threads train."""
+    footprint = Footprint()
+    cells = {}
+    for span in job.spans:
+        size = span[1] - span[0]
+        if size not in cells:
+            cells[size] = steps.ready(_rehearse_size(step, job, span, runs, footprint))
+        # Results of one portion stand for those of all, for the jobs after it.
+        step.announce(job, span, cells[size])
+    return footprint
+
+
+def _rehearse_size(step, job, span, runs, footprint):
+    """The results, on the host. Raises `footprint` to what this size takes."""
+    device, context = job.device, Context()
     share = (span[1] - span[0]) / step.batch
     weights = job.bring_weights()
     brought = step.bring(job, span, steps.ready(None))
-    footprint = Footprint(weights=devices.size_of(tf.nest.flatten(weights)),
-                          inputs=devices.size_of(tf.nest.flatten(brought)))
-    if job.is_backward:
-        footprint.sums = devices.size_of(weights[0])
+    if brought["state"] is None:
+        brought["state"] = [device.bring(job.initial_state(v)) for v in job.pack.state]
+    footprint.weights = devices.size_of(tf.nest.flatten(weights))
+    footprint.inputs = max(footprint.inputs, devices.size_of(tf.nest.flatten(brought)))
+    footprint.sums = devices.size_of(weights[0]) if job.is_backward else 0
     results = job.compute(context, weights, brought, share, tf.ones([]))  # traces; keeps constants
     times = []
     while len(times) < runs and (len(times) < 2 or sum(times) < _ENOUGH_SECONDS):
@@ -63,10 +77,8 @@ def _rehearse_one(step, job, runs):
         device.wait()
         times.append(time.perf_counter() - start)
         footprint.inside = max(footprint.inside, device.peak_bytes() - before)
-    footprint.seconds = min(times)
-    footprint.results = devices.size_of(tf.nest.flatten(results))
-    cell = steps.ready(job.take_away(results))
+    footprint.seconds = max(footprint.seconds, min(times))
+    footprint.results = max(footprint.results, devices.size_of(tf.nest.flatten(results)))
+    taken = job.take_away(results)
     job.take_gradients(context)
-    for each in job.spans:
-        step.announce(job, each, cell)
-    return footprint
+    return taken

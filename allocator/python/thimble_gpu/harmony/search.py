@@ -13,10 +13,11 @@ from thimble_gpu.harmony.plans import Plan
 _SECONDS = 1  # of search
 
 
-def search(rows, gpus, limit, batch, mode, same_portions):
+def search(rows, gpus, limit, batch, mode, portion, same_portions):
     """A Plan, or None if nothing fits into `limit` bytes on each of `gpus` devices.
 
-    `same_portions`: every pack must get the samples in the same portions.
+    `portion`: how many samples to compute at a time, or None. `same_portions`: every pack must get
+    the samples in the same portions.
     """
     options = f"gpus:{gpus},memory:{limit},batch:{batch},mode:{mode},seconds:{_SECONDS}"
     core = abi.installed_core()
@@ -32,12 +33,19 @@ def search(rows, gpus, limit, batch, mode, same_portions):
             raise HarmonyError(core.last_error().decode(errors="replace"))
         with open(found, encoding="utf-8") as file:
             plan = Plan.from_json(file.read())
-    return _with_same_portions(plan) if same_portions else plan
+    if portion is not None:
+        share = sum(plan.backward[0].microbatches)
+        return _with_portions(plan, [min(portion, share - first)
+                                     for first in range(0, share, portion)])
+    if same_portions:
+        # The smallest ones serve for all: they take no more memory anywhere.
+        return _with_portions(plan, min((task.microbatches for task in plan.forward + plan.backward),
+                                        key=max))
+    return plan
 
 
-def _with_same_portions(plan):
-    """The smallest ones serve for all: they take no more memory anywhere."""
-    portions = min((task.microbatches for task in plan.forward + plan.backward), key=max)
+def _with_portions(plan, portions):
+    portions = tuple(portions)
     return dataclasses.replace(plan, **{
         name: tuple(dataclasses.replace(task, microbatches=portions) for task in tasks)
         for name, tasks in (("forward", plan.forward), ("backward", plan.backward))})
