@@ -28,7 +28,7 @@ def transformer(width=256, heads=4, length=32, depth=4, dropout=0.1):
 def cnn(width=64, blocks=4):
     """Residual. No bias before BatchNorm: its gradient is nothing but rounding, and Adam would make
     steps of it."""
-    image = keras.Input((32, 32, 3))
+    image = keras.Input((24, 24, 3))
     hidden = layers.Conv2D(width, 3, padding="same", use_bias=False)(image)
     for _ in range(blocks):
         branch = hidden
@@ -47,7 +47,7 @@ def batch_of(name, seed=0):
     if name == "mlp":
         return rng.standard_normal((32, 64), dtype=np.float32), rng.integers(0, 10, 32)
     if name == "cnn":
-        return rng.standard_normal((16, 32, 32, 3), dtype=np.float32), rng.integers(0, 10, 16)
+        return rng.standard_normal((16, 24, 24, 3), dtype=np.float32), rng.integers(0, 10, 16)
     words = rng.integers(0, WORDS, (16, 32))
     return words, words
 

@@ -9,6 +9,7 @@ import os
 
 OK = 0
 OUT_OF_MEMORY = 2
+INTERNAL = 4
 ABI_VERSION = 1
 
 # Of thimble_stats and the others, in their order; //tests/wheel compares with the header.

@@ -115,8 +115,11 @@ class Attached:
         return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
 
     def portions(self):
-        """How many samples the last pack computes at a time."""
-        return list(self._prepared.runner.plan.backward[0].microbatches)
+        """How many samples the last pack computes at a time, for a batch as planned."""
+        runner = self._prepared.runner
+        spans = sorted(span for job in runner.jobs(runner.plan.batch) if job.is_last
+                       for span in job.spans)
+        return [last - first for first, last in spans]
 
     def reserved_peaks(self):
         """Most bytes that Thimble took for each device, free ones in between included."""

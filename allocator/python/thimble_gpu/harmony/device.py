@@ -7,6 +7,7 @@ import traceback
 import tensorflow as tf
 
 from thimble_gpu import arenas
+from thimble_gpu.harmony import checks
 
 HOST = "/CPU:0"
 
@@ -101,7 +102,7 @@ class Device:
 
     def __init__(self, name):
         self.name = name
-        self.is_gpu = self.copies_meanwhile = name.startswith("GPU")
+        self.is_gpu = name.startswith("GPU")
         self._arena_name = int(name.partition(":")[2]) if self.is_gpu else name.lower()
         self._arena = self._first_limit = None
         self.inward = Stream(f"to {name}")
@@ -112,6 +113,12 @@ class Device:
         self.set_limit(None)
         for stream in (self.inward, self.compute, self.outward):
             stream.close()
+
+    def usable(self, limit):
+        """What of a limit can be counted on: memory comes in chunks, and some are not full."""
+        if self.arena is None:
+            return limit
+        return limit - 2 * checks.size(self.arena.options()["chunk"])
 
     def set_limit(self, limit):
         """Most bytes to take from now on; None: as many as before anybody set a limit."""

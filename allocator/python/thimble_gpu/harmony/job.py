@@ -22,6 +22,9 @@ class Job:
         self.spans = spans  # ranges of samples, neighbours in order
         self.lane = lane  # devices that share the samples keep the state of BatchNorm apart
         self.overlaps = False  # whether the next job's weights are brought during this one
+        # Whether results leave while the next portion is computed. On logical CPU devices the
+        # processor that computes also copies, so that nothing is won.
+        self.copies_meanwhile = device.is_gpu
         self.is_backward = kind in ("backward", "last")
         self.is_last = kind == "last"
         self.advances_state = kind in ("forward", "last")

@@ -34,11 +34,11 @@ def prepare(setting, inputs, labels):
         _check(setting, found)
         return found
     rows = _profile(setting, inputs, labels, batch)
-    limit = min(setting.limits)
+    limit = min(device.usable(most) for device, most in zip(setting.devices, setting.limits))
     _check_layers(setting, rows, limit)
     # The planner and the runner do not count quite the same: the runner lets gradients leave before
     # the next weights come where memory is short. So what the planner is told is searched for.
-    asked, too_little, too_much = limit, 0, 4 * limit
+    asked, too_little, too_much, best = limit, 0, 4 * limit, None
     for _ in range(_TRIES):
         plan = search(rows, len(setting.devices), int(asked), batch, setting.mode,
                       setting.portion, same_portions=not setting.chain.can_regroup)
@@ -50,11 +50,14 @@ def prepare(setting, inputs, labels):
         most = max(peak.most for peaks in found.peaks for peak in peaks)
         if most <= limit:
             return found
+        best = most if best is None else min(best, most)
         found.runner.close()
         too_much = asked
         asked = max(asked * _SAFE_PART * limit / most, (too_little + asked) / 2)
-    raise HarmonyError(f"no plan keeps to {limit} bytes on each of {len(setting.devices)} devices, "
-                       "though every layer fits alone: give more memory, or smaller batches")
+    remedy = f"{best + min(setting.limits) - limit} would do" if best else "give more"
+    raise HarmonyError(f"no plan was found that keeps to {min(setting.limits)} bytes on each of "
+                       f"{len(setting.devices)} devices, though every layer fits alone: {remedy}; "
+                       "or make batches smaller")
 
 
 def _profile(setting, inputs, labels, batch):
@@ -81,7 +84,7 @@ def _try(setting, plan, inputs, labels):
     footprints = runner.rehearse(inputs, labels)
     jobs = runner.jobs(int(inputs[0].shape[0]))
     peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
-                            device.bytes_in_use() + _KEPT_BY_THREADS, limit)
+                            device.bytes_in_use() + _KEPT_BY_THREADS, device.usable(limit))
              for device, limit in zip(setting.devices, setting.limits)]
     return Prepared(runner, peaks, setting.limits)
 

@@ -27,7 +27,7 @@ def search(rows, gpus, limit, batch, mode, portion, same_portions):
         profiler.write(rows, profile)
         status = core.harmony_file(os.fsencode(profile), None, options.encode(),
                                    os.fsencode(found), None, info)
-        if status == abi.OUT_OF_MEMORY:
+        if status in (abi.OUT_OF_MEMORY, abi.INTERNAL):
             return None
         if status != abi.OK:
             raise HarmonyError(core.last_error().decode(errors="replace"))

@@ -3,9 +3,9 @@
 Every tensor between two packs goes through the host: so a device holds no more than its own pack, and
 a residual connection costs nothing while it waits. A step puts all its jobs into the streams at once; a
 job waits for the cells of those it needs. What keeps memory bounded are waits too:
-  - inputs of portion i are brought when portion i - 2 is computed: one is used, one is ready;
-  - portion i is computed when the results of portion i - 2 have left; on logical CPU devices, where
-    the processor that computes also copies, of portion i - 1;
+  - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
+    ready; and portion i is computed when the results of portion i - 2 have left. Where that does not
+    fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
   - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
     when all of this one has left.
 """
@@ -87,10 +87,11 @@ class Step:
         weights = lane.weights or self._submit_weights(job, lane.end)
         lane.weights = None
         context = Context()
+        distance = 0 if job.copies_meanwhile else 1
         for number, span in enumerate(job.spans):
-            brought = device.inward.submit(self.bring, job, span, lane.computed[0])
+            brought = device.inward.submit(self.bring, job, span, lane.computed[distance])
             computed = device.compute.submit(self._compute, job, span, context, weights, brought,
-                                             lane.left[0 if device.copies_meanwhile else 1])
+                                             lane.left[distance])
             left = device.outward.submit(self._take_away, job, span, computed)
             self.announce(job, span, left)
             lane.computed = [lane.computed[1], computed]
@@ -98,7 +99,7 @@ class Step:
             if following is not None and job.overlaps and number == min(1, len(job.spans) - 1):
                 lane.weights = self._submit_weights(following, lane.end)
         lane.end = device.outward.submit(self._leave, job, context, computed)
-        if not device.copies_meanwhile:
+        if not (job.copies_meanwhile and job.overlaps):
             lane.left[1] = lane.end
         return lane.end
 
