@@ -6,6 +6,7 @@ import tensorflow as tf
 from thimble_gpu.harmony import checks
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import planner
+from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.chain import Chain
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.explain import explain
@@ -45,21 +46,21 @@ class Attached:
         if self._prepared is None or key != self._key:
             self._forget()
             checks.check_training(self.model)
-            self._build_loss(y)
-            with tf.device(devices.HOST):
-                labels = tf.nest.map_structure(_to_tensor, (y, sample_weight))
-                inputs = self.chain.flatten(x)
-            self._prepared = planner.prepare(self, inputs, labels)
+            self._prepared = planner.prepare(self, *self.tensors(x, y, sample_weight))
             self._key = key
             for device, limit in zip(self.devices, self.limits):
                 device.set_limit(limit)
                 device.reset_peak()
         return self._prepared
 
-    def _build_loss(self, y):
+    def tensors(self, x, y, sample_weight):
+        """A batch as the chain takes it: inputs in a list, and labels; on the host."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
         if not compiled.built:
             compiled.build(y, self.chain.structure(self.chain.graph.outputs))
+        with tf.device(devices.HOST):
+            return (self.chain.flatten(x),
+                    tf.nest.map_structure(_to_tensor, (y, sample_weight)))
 
     def _forget(self):
         if self._prepared is not None:
@@ -73,9 +74,8 @@ class Attached:
     def train_batch(self, data):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
         prepared = self.prepare(x, y, weights)
+        inputs, labels = self.tensors(x, y, weights)
         with tf.device(devices.HOST):
-            labels = tf.nest.map_structure(_to_tensor, (y, weights))
-            inputs = self.chain.flatten(x)
             loss, predictions = prepared.runner.step(inputs, labels)
             if self.model._compile_loss.metrics:  # pylint: disable=protected-access
                 self.model._compile_loss(y, self.chain.structure(predictions), weights)
@@ -184,6 +184,22 @@ def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto"
     finally:
         dry.close()
     return dry
+
+
+def profile(model, x, y, path, sample_weight=None, device=None, sizes=(1, 2, 4)):
+    """Measures a compiled model layer by layer, and writes that as CSV, for `thimble harmony`.
+
+    On one device (by default, the first GPU), for portions of so many samples.
+    """
+    [name, *_] = checks.device_names(None if device is None else [device])
+    measured = Attached(model, [name], 1, "pp")
+    try:
+        inputs, labels = measured.tensors(x, y, sample_weight)
+        rows = profiler.measure(measured.chain, measured.devices[0], measured.loss, inputs, labels,
+                                sizes, profiler.update_rate(model.optimizer))
+        profiler.write(rows, path)
+    finally:
+        measured.close()
 
 
 def _over_iterator(model, one_batch):
