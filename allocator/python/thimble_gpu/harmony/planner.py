@@ -34,8 +34,8 @@ def prepare(setting, inputs, labels):
         _check(setting, found)
         return found
     rows = _profile(setting, inputs, labels, batch)
+    _check_layers(setting, rows, min(setting.limits))
     limit = min(device.usable(most) for device, most in zip(setting.devices, setting.limits))
-    _check_layers(setting, rows, limit)
     # The planner and the runner do not count quite the same: the runner lets gradients leave before
     # the next weights come where memory is short. So what the planner is told is searched for.
     asked, too_little, too_much, best = limit, 0, 4 * limit, None
@@ -75,8 +75,8 @@ def _check_layers(setting, rows, limit):
             name = setting.chain.links[row.layer].name
             raise HarmonyError(
                 f"layer '{name}' alone needs {row.bwd_mem_bytes} bytes of device memory for "
-                f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, activations), but memory is "
-                f"{limit}: at least {row.bwd_mem_bytes} would do")
+                f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, activations), "
+                f"but memory is {limit}: at least {row.bwd_mem_bytes} would do")
 
 
 def _try(setting, plan, inputs, labels):

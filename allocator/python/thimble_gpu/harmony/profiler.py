@@ -111,7 +111,8 @@ class _Profiler:
             forward = dataclasses.replace(backward, sums=0,
                                           seconds=backward.seconds * _FORWARD_PART)
         weights = sum(4 * v.value.shape.num_elements()
-                      for v in {id(v): v for v in self._chain.links[number].variables()}.values())
+                      for v in {id(v): v for v in self._chain.links[number].variables()
+                                if id(v) not in self._chain.changing}.values())
         elements = sum(self._elements(step, value) for value in self._chain.boundary(number))
         # Backward computes forward too; where it took less, somebody else had the processor.
         return Row(self._size, number, weights, forward.seconds,
