@@ -100,7 +100,8 @@ def several_inputs_and_outputs(attach):
     model.compile(keras.optimizers.Adam(1e-2), {"early": sparse_loss(), "late": "mse"},
                   loss_weights={"early": 0.7, "late": 0.3}, metrics={"early": ["accuracy"]})
     attach(model, packs=4)
-    x, y = (array[:2 * BATCH] for array in data())  # Keras weighs single losses of parts as of wholes
+    # Whole batches: Keras lets single losses of a smaller one count as much.
+    x, y = (array[:2 * BATCH] for array in data())
     history = model.fit({"left": x, "right": x[::-1]}, {"early": y, "late": x[:, :1]},
                         batch_size=BATCH, epochs=3, shuffle=False, verbose=0)
     return numbers_of(history)

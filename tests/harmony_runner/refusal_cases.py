@@ -1,4 +1,4 @@
-"""Models and settings that Harmony refuses. Prints what it says to each, and that nothing changed."""
+"""Models and settings that Harmony refuses. Prints what it says, and that nothing changed."""
 
 import json
 

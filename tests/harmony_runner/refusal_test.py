@@ -1,4 +1,4 @@
-"""What cannot be trained is refused by name and with the number that would do; nothing has begun."""
+"""What cannot be trained is refused by name, with the number that would do; nothing has begun."""
 
 import json
 import os
@@ -50,7 +50,8 @@ class Refusals(unittest.TestCase):
 
     def test_the_number_that_would_do_is_right(self):
         """What a dense layer of 2048 x 2048 needs: weights, their gradients' sums, one gradient."""
-        number = re.search(r"at least (\d+) would do", self.answer()["said"]["layer_that_does_not_fit"])
+        said = self.answer()["said"]["layer_that_does_not_fit"]
+        number = re.search(r"at least (\d+) would do", said)
         self.assertAlmostEqual(int(number.group(1)) / (3 * 4 * 2048 * 2048), 1, delta=0.02)
 
     def test_a_refused_model_is_as_it_was(self):

@@ -43,8 +43,8 @@ def main():
     attached.detach()
     for variable, value in zip(model.variables, before):
         variable.assign(value)
-    expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]), models.loss(), x, y,
-                            portions, OPTIONS["steps"])
+    expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]),
+                            models.loss(), x, y, portions, OPTIONS["steps"])
     print(json.dumps({"losses": seen.seen, "expected": expected, "portions": portions,
                       "predicted": attached.predicted_peaks(),
                       "measured": attached.measured_peaks(), "reserved": attached.reserved_peaks(),

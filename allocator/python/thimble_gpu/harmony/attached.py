@@ -69,7 +69,7 @@ class Attached:
         for device in self.devices:
             device.set_limit(None)
 
-    # --- What Keras calls ---------------------------------------------------------------------------
+    # --- What Keras calls -----------------------------------------------------------------------
 
     def train_batch(self, data):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
@@ -104,7 +104,7 @@ class Attached:
             loss, sample_weight=batch)
         return self.model.compute_metrics(x, y, self.chain.structure(predictions), weights)
 
-    # --- For people ---------------------------------------------------------------------------------
+    # --- For people -----------------------------------------------------------------------------
 
     def explain(self):
         """The plan in words and figures; "" before there is one."""
@@ -232,6 +232,7 @@ def _to_tensor(value):
 def _limit_of(device, memory):
     if memory is None:
         if device.arena is None:
-            raise HarmonyError(f"how much memory of {device.name} may be used is not known: give memory=")
+            raise HarmonyError(f"how much memory of {device.name} may be used is not known: give "
+                               "memory=")
         return device.arena.stats()["limit"]
     return checks.size(memory)

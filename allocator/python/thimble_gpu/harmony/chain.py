@@ -1,9 +1,9 @@
 """A Keras model as a chain of links, of which any run of neighbours can be computed on its own.
 
 The operations of the model's graph are put in an order in which each comes after those it needs. A
-link is an operation with variables and those without that follow it. What a link makes and a later
-one uses is a Value: it need not be the next one, so residual connections, several inputs and several
-outputs are nothing special. Nested models are taken apart too.
+link is an operation with weights and those without that follow it. What a link makes and a later
+one uses is a Value: it need not be the next one, so residual connections, several inputs and
+several outputs are nothing special. Nested models are taken apart too.
 """
 
 import collections
@@ -59,7 +59,8 @@ class Link:
     steps: list
 
     def variables(self):
-        return [variable for step in self.steps for variable in getattr(step.operation, "variables", ())]
+        return [variable for step in self.steps
+                for variable in getattr(step.operation, "variables", ())]
 
 
 class Chain:
@@ -82,7 +83,8 @@ class Chain:
         for value in self.outputs:  # the loss uses them, and is part of the last link
             value.users.add(len(self.links) - 1)
         if not self.links:
-            raise HarmonyError(f"model '{model.name}' has no layer with weights: there is nothing to train")
+            raise HarmonyError(f"model '{model.name}' has no layer with weights: there is nothing "
+                               "to train")
         self._mark_what_learns()
         self.changing = self._find_changing()
 
@@ -165,18 +167,18 @@ def _refuse_state_in_two_places(operation, before, scope):
 def _graph_of(model):
     if isinstance(model, keras.Sequential) and type(model).call is keras.Sequential.call:
         if not model.built:
-            raise HarmonyError(f"model '{model.name}' is not built: give it a keras.Input as first layer, or call "
-                               "build() with the shape of its input")
+            raise HarmonyError(f"model '{model.name}' is not built: give it a keras.Input as first "
+                               "layer, or call build() with the shape of its input")
         graph = model._functional  # pylint: disable=protected-access
         if graph is None:
-            raise HarmonyError(f"model '{model.name}' has a layer that Keras cannot call symbolically: give it a "
-                               "keras.Input as first layer to see which")
+            raise HarmonyError(f"model '{model.name}' has a layer that Keras cannot call "
+                               "symbolically: give it a keras.Input as first layer to see which")
         return graph
     if _is_functional(model):
         return model
-    raise HarmonyError(f"model '{model.name}' is of class {type(model).__name__}, with a call() of its own: Harmony "
-                       "splits models between layers and can see these only in keras.Sequential and in "
-                       "functional models, keras.Model(inputs, outputs)")
+    raise HarmonyError(f"model '{model.name}' is of class {type(model).__name__}, with a call() of "
+                       "its own: Harmony splits models between layers and can see these only in "
+                       "keras.Sequential and in functional models, keras.Model(inputs, outputs)")
 
 
 def _is_functional(model):

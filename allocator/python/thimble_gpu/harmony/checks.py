@@ -20,7 +20,8 @@ def size(value):
             raise HarmonyError(f"memory: {core.last_error().decode(errors='replace')}")
         return count.value
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise HarmonyError(f"memory is {value!r}: give a positive number of bytes, or a text such as '4GiB'")
+        raise HarmonyError(f"memory is {value!r}: give a positive number of bytes, or a text such "
+                           "as '4GiB'")
     return value
 
 
@@ -47,8 +48,8 @@ def cpu_devices(count):
         tf.config.set_logical_device_configuration(cpu, wanted)
     except RuntimeError as error:
         if len(tf.config.list_logical_devices("CPU")) < len(wanted):
-            raise HarmonyError(f"TensorFlow has made its devices already ({error}): call cpu_devices() "
-                               "before anything else of TensorFlow") from error
+            raise HarmonyError(f"TensorFlow has made its devices already ({error}): call "
+                               "cpu_devices() before anything else of TensorFlow") from error
     return [f"CPU:{number + 1}" for number in range(count)]
 
 
@@ -79,26 +80,29 @@ def check_model(model):
     if not isinstance(model, keras.Model):
         raise HarmonyError(f"{type(model).__name__} is not a keras.Model")
     if not model.compiled or model.optimizer is None or model.loss is None:
-        raise HarmonyError(f"model '{model.name}' is not compiled with an optimizer and a loss: call compile() first")
+        raise HarmonyError(f"model '{model.name}' is not compiled with an optimizer and a loss: "
+                           "call compile() first")
     if model.distribute_strategy.num_replicas_in_sync > 1:
-        raise HarmonyError("the model was made under a tf.distribute strategy: Harmony distributes it itself")
+        raise HarmonyError("the model was made under a tf.distribute strategy: Harmony distributes "
+                           "it itself")
     plain = keras.Sequential
     for name in ("train_step", "test_step", "predict_step", "compute_loss"):
         if getattr(type(model), name) is not getattr(plain, name):
-            raise HarmonyError(f"model '{model.name}' has a {name}() of its own: Harmony computes losses and "
-                               "gradients pack by pack and cannot call it")
+            raise HarmonyError(f"model '{model.name}' has a {name}() of its own: Harmony computes "
+                               "losses and gradients pack by pack and cannot call it")
     for layer in model._flatten_layers():  # pylint: disable=protected-access
         if getattr(layer, "stateful", False):
-            raise HarmonyError(f"layer '{layer.name}' is stateful, it goes on where the batch before ended: "
-                               "portions of a batch would be computed in another order. Set "
-                               "stateful=False")
+            raise HarmonyError(f"layer '{layer.name}' is stateful, it goes on where the batch "
+                               "before ended: portions of a batch would be computed in another order. "
+                               "Set stateful=False")
     for variable in model.variables:
         if getattr(variable, "overwrite_with_gradient", False):
-            raise HarmonyError(f"variable '{variable.path}' is set by its gradient (float8 training), "
-                               "which cannot be summed up over portions")
+            raise HarmonyError(f"variable '{variable.path}' is set by its gradient (float8 "
+                               "training), which cannot be summed up over portions")
         if "GPU" in variable.value.device:
-            raise HarmonyError(f"variable '{variable.path}' is on {variable.value.device}: make the model under "
-                               "`with tf.device('CPU:0'):`, because weights are kept by the host")
+            raise HarmonyError(f"variable '{variable.path}' is on {variable.value.device}: make "
+                               "the model under `with tf.device('CPU:0'):`, because weights are kept "
+                               "by the host")
 
 
 def check_training(model):
@@ -109,5 +113,5 @@ def check_training(model):
             reductions.add(loss.reduction)
     for reduction in reductions:
         if reduction not in _MEANS:
-            raise HarmonyError(f"a loss with reduction {reduction!r} cannot be put together from portions of a "
-                               f"batch: valid are {', '.join(_MEANS)}")
+            raise HarmonyError(f"a loss with reduction {reduction!r} cannot be put together from "
+                               f"portions of a batch: valid are {', '.join(_MEANS)}")

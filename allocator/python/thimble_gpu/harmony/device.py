@@ -1,4 +1,4 @@
-"""A device that computes packs: where it is, how tensors get there and back, what its memory holds."""
+"""A device that computes packs: how tensors get there and back, and what its memory holds."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ HOST = "/CPU:0"
 
 
 class Cell:
-    """The result of a job that is done later. take() hands it over and forgets it: memory counts."""
+    """The result of a job, when it is done. take() hands it over and forgets it: memory counts."""
 
     def __init__(self):
         self._done = threading.Event()

@@ -1,4 +1,4 @@
-"""A pack on a device, for some portions of the samples: what is brought, computed and taken away."""
+"""A pack on a device, for some portions of the samples: brought, computed and taken away."""
 
 import tensorflow as tf
 
@@ -22,9 +22,9 @@ class Job:
         self.spans = spans  # ranges of samples, neighbours in order
         self.lane = lane  # devices that share the samples keep the state of BatchNorm apart
         self.overlaps = False  # whether the next job's weights are brought during this one
-        # Whether results leave while the next portion is computed. On logical CPU devices the
-        # processor that computes also copies, so that nothing is won.
-        self.copies_meanwhile = device.is_gpu
+        # Whether inputs come and results leave while another portion is computed. On logical CPU
+        # devices the processor that computes also copies, so that nothing would be won.
+        self.copies_meanwhile = False
         self.is_backward = kind in ("backward", "last")
         self.is_last = kind == "last"
         self.advances_state = kind in ("forward", "last")

@@ -1,9 +1,9 @@
 """How many bytes the jobs of a plan need on their devices, from what was measured of each.
 
-While a portion is computed, a device holds the job's weights, its sums of gradients, the inputs of the
-portion, and what computing takes. If jobs overlap, there are also the weights of the next one. Where
-copies overlap with computing, on GPUs, there are also the inputs of the next portion, and at most
-what has not left yet: the results of the portion before, or the gradients of the job before.
+While a portion is computed, a device holds the job's weights, its sums of gradients, the inputs of
+the portion, and what computing takes. If jobs overlap, there are also the weights of the next one.
+Where copies overlap with computing, on GPUs, there are also the inputs of the next portion, and at
+most what has not left yet: the results of the portion before, or the gradients of the job before.
 """
 
 import dataclasses

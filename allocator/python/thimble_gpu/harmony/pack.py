@@ -82,10 +82,10 @@ def forward_function(pack, training):
 
 
 def backward_function(pack):
-    """(weights, frozen, state, uses, masks, gradients of makes, scale, sums) -> gradients of uses, loss
+    """(weights, frozen, state, uses, masks, gradients of makes, scale, sums) -> gradients, loss
 
-    Computes forward again, then backward, and adds the gradients of the weights to `sums`. A gradient
-    is None where there is none. `scale` is the share of the links' own losses.
+    Computes forward again, then backward, and adds the gradients of the weights to `sums`; returns
+    those of `uses`, None where there is none. `scale` is the share of the links' own losses.
     """
 
     def backward(weights, frozen, state, uses, masks, gradients, scale, sums):
@@ -187,8 +187,8 @@ _LIGHT = frozenset(("Const", "ExpandDims", "Identity", "NoOp", "Placeholder", "R
 def _in_order(function):
     """Lets the ops of a function run one after the other, as they were written.
 
-    TensorFlow runs what is ready. The peak of memory would be another one each time, and gradients of
-    weights would often wait while their inputs are kept.
+    TensorFlow runs what is ready. The peak of memory would be another one each time, and gradients
+    of weights would often wait while their inputs are kept.
     """
 
     def ordered(*arguments):
@@ -225,7 +225,7 @@ def _sorted(ops):
 
 
 class _Function:
-    """Traced once for each kind of arguments; refuses to read the model behind the runner's back."""
+    """Traced once for each kind of arguments. Refuses to read variables that are not arguments."""
 
     def __init__(self, function, pack):
         self._function = tf.function(_in_order(function), autograph=False, jit_compile=False)

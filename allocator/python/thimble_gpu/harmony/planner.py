@@ -1,4 +1,4 @@
-"""Finds a plan that keeps to the memory of the devices: profile, plan, rehearsal, and again if needed."""
+"""Finds a plan that keeps to the memory of the devices: profile, plan, rehearse, until it fits."""
 
 import dataclasses
 
@@ -75,8 +75,8 @@ def _check_layers(setting, rows, limit):
             name = setting.chain.links[row.layer].name
             raise HarmonyError(
                 f"layer '{name}' alone needs {row.bwd_mem_bytes} bytes of device memory for "
-                f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, activations), "
-                f"but memory is {limit}: at least {row.bwd_mem_bytes} would do")
+                f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, "
+                f"activations), but memory is {limit}: at least {row.bwd_mem_bytes} would do")
 
 
 def _try(setting, plan, inputs, labels):

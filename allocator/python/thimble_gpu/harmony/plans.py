@@ -18,9 +18,9 @@ class Plan:
     """As thimble_harmony_file() writes it.
 
     `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
-    of them computes forward and backward at once. A pack of several segments becomes a task for each
-    of them: the same numbers in less memory, but what is between them goes over the host. What the
-    planner would keep or swap of activations is computed again.
+    of them computes forward and backward at once. A pack of several segments becomes a task for
+    each of them: the same numbers in less memory, but what is between them goes over the host. What
+    the planner would keep or swap of activations is computed again.
     """
     mode: str  # pp: a link is on one device at a time; dp: on each, for a share of the samples
     gpus: int

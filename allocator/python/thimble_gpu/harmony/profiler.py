@@ -1,8 +1,8 @@
 """What each link of a chain costs on the device at hand: seconds and bytes, by size of a portion.
 
-Every link is rehearsed as a pack of its own, forward and backward with recomputation, and measured by
-Thimble's own figures. Links that are alike (same layers, same shapes) are measured once. What does
-not fit on the device is estimated from the sizes below it, or from the shapes.
+Every link is rehearsed as a pack of its own, forward and backward with recomputation, and measured
+by Thimble's own figures. Links that are alike (same layers, same shapes) are measured once. What
+does not fit is estimated from the sizes below it.
 """
 
 import csv
@@ -49,17 +49,24 @@ def write(rows, path):
 
 
 def measure(chain, device, loss, inputs, labels, sizes, update_rate):
-    """Rows for every size of a portion and every link. `inputs` and `labels` have samples enough."""
+    """Rows for every size of a portion and every link; `inputs` and `labels` have as many."""
     rows = []
     known = {}  # what a link is and its size: footprints forward and backward
     for size in sorted(sizes):
         profiler = _Profiler(chain, device, loss, size, known)
-        cut = lambda tensor: None if tensor is None else tensor[:size]  # pylint: disable=cell-var-from-loop
-        with tf.device(devices.HOST):
-            few = [cut(tensor) for tensor in inputs]
-            few_labels = tf.nest.map_structure(cut, labels)
-        rows += profiler.rows(few, few_labels, update_rate)
+        try:
+            rows += profiler.rows(_first(inputs, size), _first(labels, size), update_rate)
+        except tf.errors.ResourceExhaustedError:
+            if len(rows) < 2 * len(chain.links):
+                raise
+            rows += extrapolate(rows, size)
     return rows
+
+
+def _first(tensors, size):
+    with tf.device(devices.HOST):
+        return tf.nest.map_structure(
+            lambda tensor: None if tensor is None else tensor[:size], tensors)
 
 
 def update_rate(optimizer, megabytes=4):

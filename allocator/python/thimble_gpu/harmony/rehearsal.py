@@ -43,7 +43,7 @@ def rehearse(step, jobs, runs=_RUNS):
 
 
 def _rehearse_one(step, job, runs):
-    """Every size of a portion, each once: functions are traced here, and not while threads train."""
+    """Every size of a portion, once: functions are traced here, and not while threads train."""
     footprint = Footprint()
     cells = {}
     for span in job.spans:

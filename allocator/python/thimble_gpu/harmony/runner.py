@@ -76,6 +76,8 @@ class Runner:
     def step(self, inputs, labels):
         """One step on a batch, on the host: the loss, and the predictions as a list."""
         batch = int(inputs[0].shape[0])
+        if batch not in self._jobs:
+            self.rehearse(inputs, labels)
         step = Step(self.chain, batch, inputs, labels, self._update.scale())
         jobs = self.jobs(batch)
         self._update.begin(_count_users(jobs))
@@ -96,7 +98,7 @@ class Runner:
         self._update.add([v for v in job.pack.weights if id(v) in job.pack.reached], gradients)
 
     def _keep_state(self, step):
-        """The mean over lanes of what is a number, as tf.distribute does; of lane 0, what is not."""
+        """Of numbers, the mean over lanes, as tf.distribute does; of seeds, those of lane 0."""
         lanes = {}
         for (_, key), part in sorted(step.final_states.items(), key=lambda item: item[0][0]):
             lanes.setdefault(key, []).append(part.peek())
@@ -114,7 +116,7 @@ def _unique(variables):
 
 
 def _spans(first, last, sizes):
-    """Portions of samples first..last; if there are fewer than planned, the last ones are left out."""
+    """Portions of samples first..last: as planned, as far as there are samples."""
     spans = []
     for size in itertools.chain(sizes, itertools.repeat(sizes[-1])):
         if first >= last:

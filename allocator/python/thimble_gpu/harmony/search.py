@@ -39,8 +39,8 @@ def search(rows, gpus, limit, batch, mode, portion, same_portions):
                                      for first in range(0, share, portion)])
     if same_portions:
         # The smallest ones serve for all: they take no more memory anywhere.
-        return _with_portions(plan, min((task.microbatches for task in plan.forward + plan.backward),
-                                        key=max))
+        tasks = plan.forward + plan.backward
+        return _with_portions(plan, min((task.microbatches for task in tasks), key=max))
     return plan
 
 

@@ -1,11 +1,11 @@
 """One training step: the jobs of a plan, submitted to the streams of the devices.
 
-Every tensor between two packs goes through the host: so a device holds no more than its own pack, and
-a residual connection costs nothing while it waits. A step puts all its jobs into the streams at once; a
-job waits for the cells of those it needs. What keeps memory bounded are waits too:
+Every tensor between two packs goes through the host: so a device holds no more than its own pack,
+and a residual connection costs nothing while it waits. A step puts all its jobs into the streams at
+once; a job waits for the cells of those it needs. What keeps memory bounded are waits too:
   - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
-    ready; and portion i is computed when the results of portion i - 2 have left. Where that does not
-    fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
+    ready; and portion i is computed when the results of portion i - 2 have left. Where that does
+    not fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
   - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
     when all of this one has left.
 """
@@ -99,7 +99,7 @@ class Step:
             if following is not None and job.overlaps and number == min(1, len(job.spans) - 1):
                 lane.weights = self._submit_weights(following, lane.end)
         lane.end = device.outward.submit(self._leave, job, context, computed)
-        if not (job.copies_meanwhile and job.overlaps):
+        if not (job.copies_meanwhile and job.overlaps and following.copies_meanwhile):
             lane.left[1] = lane.end
         return lane.end
 
@@ -127,7 +127,7 @@ class Step:
         if job.is_last:
             self.predictions.put(span, _Part(cell, "predictions", None))
 
-    # --- Jobs: each runs in a stream ----------------------------------------------------------------
+    # --- Jobs: each runs in a stream --------------------------------------------------------------
 
     def _bring_weights(self, job, end):
         end.wait()

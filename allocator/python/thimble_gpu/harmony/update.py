@@ -1,4 +1,4 @@
-"""The optimizer on the host: applied to the variables of a pack as soon as their gradients are there.
+"""The optimizer on the host: applied to variables as soon as their gradients are there.
 
 Keras' optimizers apply all gradients at once, and advance their count of iterations. Here apply()
 is called for some variables at a time, and the count is put back until the last. That is the same
@@ -28,7 +28,7 @@ def why_deferred(optimizer):
 
 
 class Update:
-    """Sums gradients up and applies them. All calls from one thread, but for the first two."""
+    """Sums gradients up and applies them. add() is called by one thread, the rest between steps."""
 
     def __init__(self, optimizer, variables):
         self._optimizer = optimizer
