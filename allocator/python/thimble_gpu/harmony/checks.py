@@ -93,16 +93,16 @@ def check_model(model):
     for layer in model._flatten_layers():  # pylint: disable=protected-access
         if getattr(layer, "stateful", False):
             raise HarmonyError(f"layer '{layer.name}' is stateful, it goes on where the batch "
-                               "before ended: portions of a batch would be computed in another order. "
-                               "Set stateful=False")
+                               "before ended: portions of a batch would be computed in another "
+                               "order. Set stateful=False")
     for variable in model.variables:
         if getattr(variable, "overwrite_with_gradient", False):
             raise HarmonyError(f"variable '{variable.path}' is set by its gradient (float8 "
                                "training), which cannot be summed up over portions")
         if "GPU" in variable.value.device:
             raise HarmonyError(f"variable '{variable.path}' is on {variable.value.device}: make "
-                               "the model under `with tf.device('CPU:0'):`, because weights are kept "
-                               "by the host")
+                               "the model under `with tf.device('CPU:0'):`, because weights are "
+                               "kept by the host")
 
 
 def check_training(model):
