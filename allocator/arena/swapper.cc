@@ -67,13 +67,11 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
 absl::Status Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                             StreamId stream, bool takes_turn) {
   absl::Status status;
-  for (const auto& uses : {blocks, touched}) {
-    for (const Address address : uses) {
-      if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
-    }
+  for (const Address address : touched) {
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
   }
   for (const Address address : blocks) {
-    if (table_.Unpin(address)) continue;
+    if (table_.EndUse(address, stream)) continue;
     status = absl::InvalidArgumentError(
         absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address));
   }

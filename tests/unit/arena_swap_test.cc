@@ -203,6 +203,20 @@ TEST_F(ArenaSwap, ABlockMayBeFreedWhileItIsPinned) {
               testing::HasSubstr("is not pinned"));
 }
 
+TEST_F(ArenaSwap, TheEndOfAnOpDoesNotNameTheBlockThatHasTheAddressNow) {
+  MakeSwapping(2 * kBlock);
+  const Address first = Made(1);
+  ASSERT_TRUE(Pin(first).ok());
+  Free(first);
+  const Address filled = Allocate(kBlock);  // another op is at work on it, unseen
+  ASSERT_EQ(filled, first);
+  Unpin(first);
+  Made(2);
+  Made(3);
+  EXPECT_EQ(stats().swap.on_host, kBlock) << "the second left, not what is being filled";
+  std::memset(reinterpret_cast<void*>(filled), 4, kBlock);
+}
+
 TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
   MakeSwapping(2 * kBlock, /*host_limit=*/kBlock);
   const Address first = Made(1);
