@@ -5,9 +5,11 @@
 //   one
 //            rule after the other (target_search.h): every idle window of every block counts, and
 //            copies of one step may run into the next
+//   varied   as long as there is work left, schedules like the best one (dice.h)
 //   pauses   where a slowdown is allowed, the same in a longer step (stretch.h)
 //
-// A pure function: no clock, no random choices. The same input gives the same schedule.
+// A pure function: no clock, and dice that are thrown alike every time. The same input gives the
+// same schedule.
 #pragma once
 
 #include <array>

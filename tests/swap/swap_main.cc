@@ -170,7 +170,7 @@ absl::Status PlanFile(const std::string& file, const Problem& problem, const Opt
   const SwapSummary& summary = result.summary;
   const Schedule& schedule = summary.schedule;
   if (!options.out.empty()) {
-    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(problem, schedule, options.out));
+    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(summary.problem, schedule, options.out));
   }
   if (options.json) {
     absl::PrintF("{");
