@@ -13,7 +13,7 @@ namespace thimble {
 
 absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mutex,
                                                          Bytes host_limit) {
-  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(host_limit));
+  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(host_limit, &space->driver()));
   return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool)));
 }
 
@@ -193,7 +193,7 @@ bool Swapper::WorkAhead() {
   return done;
 }
 
-// Ordered behind the last use of the block on its stream, and over when this returns.
+// What is copied out has been used on its stream; what is copied in nobody uses yet.
 absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
                                        CopyDirection direction) THIMBLE_HOLDS_MUTEX {
   const Extent part = block.movable;
@@ -201,11 +201,12 @@ absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
   const StreamId stream = block.stream;
   Driver& driver = space_->driver();
   mutex_->Unlock();
-  absl::Status status = driver.Copy(part.begin, host, part.bytes(), direction, stream);
-  if (status.ok()) {
-    const absl::StatusOr<StreamSeq> point = driver.Record(stream);
-    status = point.ok() ? driver.Wait(stream, *point) : point.status();
+  absl::Status status;
+  if (direction == CopyDirection::kToHost) {
+    const absl::StatusOr<StreamSeq> last_use = driver.Record(stream);
+    status = last_use.ok() ? driver.Wait(stream, *last_use) : last_use.status();
   }
+  if (status.ok()) status = driver.Copy(part.begin, host, part.bytes(), direction);
   mutex_->Lock();
   return status;
 }
