@@ -159,6 +159,10 @@ typedef struct thimble_stats {
   uint64_t swap_out_bytes;  /* that left the device so far */
   uint64_t swap_in_bytes;   /* and came back */
   uint64_t swap_late_bytes; /* of these, when an op waited for them already */
+  uint64_t swap_wait_ns;    /* that ops and requests waited for copies so far */
+  uint64_t swap_out_ns;     /* that copies out took */
+  uint64_t swap_in_ns;      /* and copies in */
+  uint64_t swap_goal;       /* no more is reserved if swapping can help it; 0: it is off */
   uint64_t swap_host_full;  /* number of times the host had no room for more */
 } thimble_stats;
 
@@ -228,6 +232,7 @@ typedef struct thimble_log_info {
   uint64_t plan_repeats;
   uint64_t swap_out_bytes; /* as in thimble_stats */
   uint64_t swap_in_bytes;
+  uint64_t swap_wait_ns;
   uint64_t peak_swapped; /* most bytes on the host at once */
 } thimble_log_info;
 

@@ -57,6 +57,7 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.plan_repeats = summary.plan_repeats;
   out.swap_out_bytes = summary.swap_out_bytes;
   out.swap_in_bytes = summary.swap_in_bytes;
+  out.swap_wait_ns = summary.swap_wait_ns;
   out.peak_swapped = summary.peak_swapped;
   return out;
 }

@@ -83,6 +83,7 @@ class SwapTable {
   // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
   SwapId FirstUsed() const;
   OpTime now() const { return next_use_.now(); }
+  OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
   // Next states. Whoever calls them moves the bytes.
   void BeginEvict(SwapId id, void* host);
