@@ -272,7 +272,7 @@ absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
   if (log_.enabled()) ReportSwap();
-  return status;
+  return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;
 }
 
 absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
@@ -294,7 +294,15 @@ void Arena::SwapAhead(const std::atomic<bool>& cancel) {
 absl::Status Arena::Expose(absl::Span<const Address> blocks) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  return swapper_->Expose(blocks);
+  const absl::Status status = swapper_->Expose(blocks);
+  return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;
+}
+
+// An op wants blocks that do not fit beside what it holds already.
+absl::Status Arena::NoRoomFor(absl::Span<const Address> blocks) {
+  Request request;
+  request.bytes = swapper_->AbsentBytes(blocks);
+  return OutOfMemory(request);
 }
 
 // --- Everything else ---------------------------------------------------------------------------

@@ -47,6 +47,15 @@ void Swapper::Remove(Address address) {
   table_.Remove(id);
 }
 
+Bytes Swapper::AbsentBytes(absl::Span<const Address> blocks) const {
+  Bytes bytes = 0;
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id != kNoSwap && !table_.IsThere(id)) bytes += table_.block(id).movable.bytes();
+  }
+  return bytes;
+}
+
 // --- Uses ----------------------------------------------------------------------------------------
 
 absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {

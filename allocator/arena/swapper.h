@@ -71,6 +71,8 @@ class Swapper {
   void Remove(Address address);
 
   bool Knows(Address address) const { return table_.Find(address) != kNoSwap; }
+  // Of these, what is on the host.
+  Bytes AbsentBytes(absl::Span<const Address> blocks) const;
 
   // Addresses that were not added are ignored in what follows.
 

@@ -158,6 +158,9 @@ TEST_F(ArenaSwap, PinningIsAllOrNothing) {
   MakeSwapping(2 * kBlock);
   const std::vector<Address> blocks = {Made(1), Made(2), Made(3)};
   EXPECT_EQ(arena_->Pin(blocks, OpName()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(arena_->LastOom().requested, kBlock);
+  EXPECT_EQ(arena_->LastOom().in_use, 2 * kBlock) << "what is on the host is not";
+  EXPECT_EQ(stats().out_of_memory, 1u);
   arena_->CheckInvariants();
   for (std::uint8_t i = 0; i < 3; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i + 1);
 }
