@@ -264,6 +264,8 @@ typedef struct thimble_swap_info {
   uint64_t bytes_out;    /* bytes copied to the host in a step */
   uint64_t bytes_in;     /* bytes copied back */
   uint64_t swaps;        /* number of times that a block leaves */
+  uint64_t bus_out;      /* bytes per second to the host that it was planned for */
+  uint64_t bus_in;       /* and back */
   uint64_t peak_doa;     /* peak_after for the scores of AutoSwap, without slowdown */
   uint64_t peak_aoa;
   uint64_t peak_wdoa;

@@ -33,6 +33,8 @@ thimble_swap_info ToC(const SwapSummary& summary) {
   out.bytes_out = static_cast<uint64_t>(summary.schedule.bytes_out);
   out.bytes_in = static_cast<uint64_t>(summary.schedule.bytes_in);
   out.swaps = summary.schedule.swaps.size();
+  out.bus_out = static_cast<uint64_t>(summary.machine.out_bytes_per_second);
+  out.bus_in = static_cast<uint64_t>(summary.machine.in_bytes_per_second);
   out.peak_doa = static_cast<uint64_t>(summary.autoswap[0]);
   out.peak_aoa = static_cast<uint64_t>(summary.autoswap[1]);
   out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);

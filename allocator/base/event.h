@@ -21,7 +21,8 @@ enum class EventKind : std::uint8_t {
   kSwap = 6,
   kOp = 7,    // an op begins; key: which
   kUse = 8,   // address: a block that this op uses
-  kLast = kUse,
+  kCopy = 9,  // so far, nanoseconds that copies took: bytes: out; key: in
+  kLast = kCopy,
 };
 
 struct Event {

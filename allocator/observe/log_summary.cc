@@ -41,6 +41,7 @@ LogSummary Summarize(const std::vector<Event>& events) {
         break;
       case EventKind::kOp:
       case EventKind::kUse:
+      case EventKind::kCopy:
         break;
       case EventKind::kMemory:
         reserved = event.bytes;

@@ -24,8 +24,8 @@ bool IsBetter(const swap::Schedule& a, const swap::Schedule& b, const swap::Goal
 }
 
 // With blocks as they are, and in parts where that makes a difference.
-absl::StatusOr<Planned> Plan(const swap::Problem& problem, const swap::Settings& settings) {
-  const auto& [machine, goal] = settings;
+absl::StatusOr<Planned> Plan(const swap::Problem& problem, const swap::Machine& machine,
+                             const swap::Goal& goal) {
   swap::Problem parts = swap::SplitBlocks(problem);
   swap::PlanOptions options;
   const bool has_parts = parts.blocks.size() > problem.blocks.size();
@@ -45,9 +45,12 @@ absl::StatusOr<Planned> Plan(const swap::Problem& problem, const swap::Settings&
 
 absl::StatusOr<SwapSummary> SummarizeSwaps(const swap::Problem& problem,
                                            const swap::Settings& settings) {
-  const auto& [machine, goal] = settings;
+  const swap::Goal& goal = settings.goal;
   SwapSummary summary;
-  THIMBLE_ASSIGN_OR_RETURN(std::tie(summary.problem, summary.schedule), Plan(problem, settings));
+  summary.machine = swap::MachineFor(problem, settings);
+  const swap::Machine& machine = summary.machine;
+  THIMBLE_ASSIGN_OR_RETURN(std::tie(summary.problem, summary.schedule),
+                           Plan(problem, machine, goal));
   THIMBLE_RETURN_IF_ERROR(swap::ValidateSchedule(summary.problem, machine, summary.schedule));
   summary.peak_before = swap::PeakBytes(problem);
   summary.slowdown = swap::SlowdownOf(problem, summary.schedule);

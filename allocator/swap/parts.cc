@@ -13,6 +13,7 @@ constexpr std::int64_t kBorder = std::int64_t{2} << 20;
 Problem SplitBlocks(const Problem& problem) {
   Problem split;
   split.ops = problem.ops;
+  split.measured = problem.measured;
   for (const Block& block : problem.blocks) {
     const std::int64_t parts = (block.bytes + kLargestPart - 1) / kLargestPart;
     const std::int64_t even = (block.bytes + parts - 1) / parts;

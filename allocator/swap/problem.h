@@ -44,9 +44,16 @@ struct Block {
   static constexpr std::int32_t kLives = -1;
 };
 
+// Bytes per second. 0: not known.
+struct Bus {
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+};
+
 struct Problem {
   std::vector<Op> ops;
   std::vector<Block> blocks;
+  Bus measured;  // while the step was recorded
 };
 
 // What a problem must be before it is planned. The first value that is wrong is named.

@@ -46,7 +46,7 @@ class PlanInfo(ctypes.Structure):
 
 
 SWAP_INFO = ("peak_before", "peak_after", "slowdown_ppm", "bytes_out", "bytes_in", "swaps",
-             "peak_doa", "peak_aoa", "peak_wdoa", "peak_swdoa")
+             "bus_out", "bus_in", "peak_doa", "peak_aoa", "peak_wdoa", "peak_swdoa")
 
 
 class SwapInfo(ctypes.Structure):
