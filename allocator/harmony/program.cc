@@ -595,7 +595,9 @@ void Builder::BuildTask(Lane& lane) {
   BuildNeeds(lane);
   TakeOutputs(lane);
   // What a GPU hands to itself waits on the host, if there is no room for all of it.
-  const bool by_host = next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes;
+  const bool by_host =
+      has_next && (plan_.boundaries_on_host ||
+                   (next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes));
   for (int i = 0; i < count(); ++i) {
     if (task().is_backward()) {
       BuildBackward(lane, i);
@@ -608,8 +610,10 @@ void Builder::BuildTask(Lane& lane) {
   if (by_host) {
     const int layer = task().is_backward() ? task().pack.first : task().pack.last + 1;
     const double output = costs_.InputBytes(size(0), layer);
-    out_.need[gpu_].back() -= (count() - 1) * output;
-    out_.comfort[gpu_].back() -= (count() - 1) * output;
+    if (next_is_here_) {
+      out_.need[gpu_].back() -= (count() - 1) * output;
+      out_.comfort[gpu_].back() -= (count() - 1) * output;
+    }
     for (Piece& piece : outputs_) {
       const int op =
           Copy(Kind::kBoundaryOut, Stream::kOut, layer, piece.first_sample, piece.end_sample, 0);

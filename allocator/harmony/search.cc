@@ -218,6 +218,7 @@ void Search::Smallest() {
     for (auto count = counts.rbegin(); count != counts.rend() && !IsOver(budget_); ++count) {
       Shape shape;
       shape.mode = mode;
+      shape.boundaries_on_host = true;
       shape.fused_first = layers - 1;
       shape.forward_count = shape.backward_count = shape.fused_count = *count;
       for (int layer = 0; layer + 1 < layers; ++layer) shape.forward.push_back(layer);

@@ -120,11 +120,19 @@ bool Run::HasRoom(int op) const {
   if (is_due) return true;
   const double comfort = program_.comfort[gpu][place];
   if (one.place == place) {
-    return comfort <= memory_ &&
-           used_[gpu] + std::max(bytes, comfort - held_[gpu][place]) <= memory_;
+    // The next microbatch is part of the comfort; what is for later ones comes on top.
+    const double left = one.microbatch == microbatch + 1
+                            ? std::max(bytes, comfort - held_[gpu][place])
+                            : bytes + comfort;
+    return used_[gpu] + left <= memory_;
   }
-  const double reserve = std::min(comfort, memory_) - held_[gpu][place];
-  return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_;
+  // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
+  if (one.microbatch > (program_.comfort[gpu][one.place] <= memory_ ? 1 : 0)) return false;
+  double reserve = std::max(0.0, std::min(comfort, memory_) - held_[gpu][place]);
+  for (int next = place + 1; next < one.place; ++next) {
+    reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);
+  }
+  return used_[gpu] + bytes + reserve <= memory_;
 }
 
 void Run::Start(int op, int queue) {
