@@ -282,6 +282,60 @@ typedef struct thimble_swap_info {
 thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
                                  thimble_swap_info* info);
 
+/* What a plan for training on several GPUs comes to. */
+typedef struct thimble_harmony_info {
+  size_t struct_size;
+  uint64_t ns;             /* that an iteration takes, if all is as modelled */
+  uint64_t swap_in_bytes;  /* from the host to all GPUs, in an iteration */
+  uint64_t swap_out_bytes; /* and back */
+  uint64_t p2p_bytes;      /* between GPUs */
+  uint64_t peak_bytes;     /* most on any GPU */
+  uint64_t compute_ppm;    /* millionths of the GPUs' time in which they compute */
+  uint64_t bound_ns;       /* computing alone, if all but the last pack is run again; 0: unknown */
+  uint64_t swap_limit;     /* bytes that a plan may swap before that counts as lost time; 0: any */
+  uint64_t forward_packs;  /* number of them */
+  uint64_t backward_packs;
+  uint64_t is_pipeline; /* 0: dp, 1: pp */
+  /* Baselines, all 0 where one does not apply: virtual memory that evicts what was used least
+   * recently, and the published system's own search. */
+  uint64_t lru_dp_ns;
+  uint64_t lru_dp_swap_bytes;
+  uint64_t lru_dp_compute_ppm;
+  uint64_t lru_dp_recompute_ns;
+  uint64_t lru_dp_recompute_swap_bytes;
+  uint64_t lru_dp_recompute_compute_ppm;
+  uint64_t lru_pp_ns;
+  uint64_t lru_pp_swap_bytes;
+  uint64_t lru_pp_compute_ppm;
+  uint64_t lru_pp_recompute_ns;
+  uint64_t lru_pp_recompute_swap_bytes;
+  uint64_t lru_pp_recompute_compute_ppm;
+  uint64_t harmony_dp_ns;
+  uint64_t harmony_dp_swap_bytes;
+  uint64_t harmony_dp_compute_ppm;
+  uint64_t harmony_pp_ns;
+  uint64_t harmony_pp_swap_bytes;
+  uint64_t harmony_pp_compute_ppm;
+  uint64_t harmony_dp_prefetch_ns;
+  uint64_t harmony_dp_prefetch_swap_bytes;
+  uint64_t harmony_dp_prefetch_compute_ppm;
+  uint64_t harmony_pp_prefetch_ns;
+  uint64_t harmony_pp_prefetch_swap_bytes;
+  uint64_t harmony_pp_prefetch_compute_ppm;
+} thimble_harmony_info;
+
+/* Plans and simulates one iteration of training a model that is larger than its GPUs. Reads what
+ * the layers cost from the file `profile` and the links between GPUs and host from `topology`
+ * (NULL: one switch, as in the published figures). Writes the plan as JSON to `plan`, the times of
+ * all its steps as JSON to `schedule`, and what it comes to to `info`; each may be NULL. `options`
+ * is key:value,key:value: gpus (1 to 8), memory (of each GPU) and batch are needed; mode (dp, pp,
+ * auto), rules (thimble, harmony), prefetch (on, off) and packers (published, all) of rules
+ * harmony, seconds of search, swap_limit (bytes, off). Memory in which no plan fits is
+ * OUT_OF_MEMORY. */
+thimble_status thimble_harmony_file(const char* profile, const char* topology, const char* options,
+                                    const char* plan, const char* schedule,
+                                    thimble_harmony_info* info);
+
 /* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
  * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes);

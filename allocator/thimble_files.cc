@@ -1,11 +1,17 @@
 // The part of the C interface that reads and writes files: logs, plans, schedules.
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/whole_file.h"
 #include "allocator/c_status.h"
+#include "allocator/harmony/json.h"
+#include "allocator/harmony/report.h"
+#include "allocator/harmony/settings.h"
 #include "allocator/observe/log_summary.h"
 #include "allocator/observe/swap_summary.h"
 #include "allocator/plan/csv.h"
@@ -40,6 +46,39 @@ thimble_swap_info ToC(const SwapSummary& summary) {
   out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);
   out.peak_swdoa = static_cast<uint64_t>(summary.autoswap[3]);
   summary.schedule.policy.copy(out.policy, sizeof(out.policy) - 1);
+  return out;
+}
+
+uint64_t Scaled(double value, double scale) {
+  return std::isfinite(value) ? static_cast<uint64_t>(std::llround(value * scale)) : 0;
+}
+
+thimble_harmony_info ToC(const harmony::Report& report) {
+  constexpr double kNs = 1e9;
+  constexpr double kMillionths = 1e6;
+  const harmony::Schedule& schedule = report.schedule;
+  thimble_harmony_info out = {};
+  out.ns = Scaled(schedule.seconds, kNs);
+  out.swap_in_bytes = Scaled(schedule.in_bytes, 1);
+  out.swap_out_bytes = Scaled(schedule.out_bytes, 1);
+  out.p2p_bytes = Scaled(schedule.peer_bytes, 1);
+  out.peak_bytes =
+      Scaled(*std::max_element(schedule.peak_bytes.begin(), schedule.peak_bytes.end()), 1);
+  out.compute_ppm = Scaled(schedule.compute_fraction, kMillionths);
+  out.bound_ns = Scaled(report.compute_bound, kNs);
+  out.swap_limit = Scaled(report.swap_limit, 1);
+  out.forward_packs = static_cast<uint64_t>(schedule.plan.forward_count());
+  out.backward_packs = schedule.plan.tasks.size() - out.forward_packs;
+  out.is_pipeline = schedule.plan.mode == harmony::Mode::kPipeline ? 1 : 0;
+  uint64_t* field = &out.lru_dp_ns;  // three for each baseline, in their order
+  for (const auto& baseline : report.baselines) {
+    if (baseline.has_value()) {
+      field[0] = Scaled(baseline->seconds, kNs);
+      field[1] = Scaled(baseline->swap_bytes, 1);
+      field[2] = Scaled(baseline->compute_fraction, kMillionths);
+    }
+    field += 3;
+  }
   return out;
 }
 
@@ -115,6 +154,29 @@ thimble_status thimble_swap_file(const char* trace, const char* schedule, const 
         thimble::PlanSwapFile(trace, settings, schedule == nullptr ? "" : schedule));
     if (info == nullptr) return absl::OkStatus();
     return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+thimble_status thimble_harmony_file(const char* profile, const char* topology, const char* options,
+                                    const char* plan, const char* schedule,
+                                    thimble_harmony_info* info) {
+  if (profile == nullptr) return NullArgument("profile");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto settings,
+                             thimble::harmony::ParseSettings(options == nullptr ? "" : options));
+    THIMBLE_ASSIGN_OR_RETURN(const auto report,
+                             thimble::harmony::MakeReportOfFiles(
+                                 profile, topology == nullptr ? "" : topology, settings));
+    if (plan != nullptr) {
+      THIMBLE_RETURN_IF_ERROR(
+          thimble::WriteWholeFile(thimble::harmony::PlanJson(report.schedule), plan));
+    }
+    if (schedule != nullptr) {
+      THIMBLE_RETURN_IF_ERROR(
+          thimble::WriteWholeFile(thimble::harmony::ScheduleJson(report.schedule), schedule));
+    }
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(report), info);
   });
 }
 

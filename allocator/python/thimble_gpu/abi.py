@@ -55,6 +55,20 @@ class SwapInfo(ctypes.Structure):
                 [(name, ctypes.c_uint64) for name in SWAP_INFO] + [("policy", ctypes.c_char * 64)])
 
 
+BASELINES = ("lru_dp", "lru_dp_recompute", "lru_pp", "lru_pp_recompute", "harmony_dp", "harmony_pp",
+             "harmony_dp_prefetch", "harmony_pp_prefetch")
+HARMONY_INFO = ("ns", "swap_in_bytes", "swap_out_bytes", "p2p_bytes", "peak_bytes", "compute_ppm",
+                "bound_ns", "swap_limit", "forward_packs", "backward_packs", "is_pipeline",
+                *(f"{name}_{what}" for name in BASELINES
+                  for what in ("ns", "swap_bytes", "compute_ppm")))
+
+
+class HarmonyInfo(ctypes.Structure):
+    """thimble_harmony_info."""
+    _fields_ = ([("struct_size", ctypes.c_size_t)] +
+                [(name, ctypes.c_uint64) for name in HARMONY_INFO])
+
+
 class ThimbleError(RuntimeError):
     """Thimble refused a request; the text says which value was wrong and what to do."""
 
@@ -81,6 +95,9 @@ _FUNCTIONS = (
       ctypes.POINTER(PlanInfo))),
     ("thimble_swap_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(SwapInfo))),
+    ("thimble_harmony_file", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p,
+      ctypes.POINTER(HarmonyInfo))),
     ("thimble_snapshot", ctypes.c_int,
      (ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t))),
 )

@@ -1,0 +1,75 @@
+// Times and bytes of packs: sums over layers of a profile, for every size of a microbatch.
+//
+// A pack is a run of layers [first, last]. Its memory follows the published rule: what its layers
+// need one by one, the inputs between them counted once, because they are the previous one's
+// output.
+#pragma once
+
+#include <vector>
+
+#include "allocator/harmony/profile.h"
+
+namespace thimble::harmony {
+
+struct Pack {
+  int first = 0;
+  int last = 0;  // included
+};
+
+inline bool operator==(const Pack& a, const Pack& b) {
+  return a.first == b.first && a.last == b.last;
+}
+inline bool operator!=(const Pack& a, const Pack& b) { return !(a == b); }
+
+enum class Pass { kForward, kBackward };  // kBackward runs the forward again
+
+class Costs {
+ public:
+  // For microbatches of up to `largest`. `profile` must outlive it.
+  Costs(const Profile& profile, int largest);
+
+  const Profile& profile() const { return profile_; }
+  int layer_count() const { return profile_.layer_count(); }
+  int largest() const { return static_cast<int>(tables_[0].size()) - 1; }
+
+  double Seconds(Pass pass, int size, Pack pack) const {
+    const Table& table = TableOf(pass, size);
+    return table.seconds[pack.last + 1] - table.seconds[pack.first];
+  }
+  // Of the backward proper.
+  double BackwardSeconds(int size, Pack pack) const {
+    return Seconds(Pass::kBackward, size, pack) - Seconds(Pass::kForward, size, pack);
+  }
+  // The published peak of a pack: weights (twice in a backward), activations, its own input.
+  double PeakBytes(Pass pass, int size, Pack pack) const {
+    const Table& table = TableOf(pass, size);
+    return table.bytes[pack.last + 1] - table.bytes[pack.first] -
+           size * (inputs_[pack.last + 1] - inputs_[pack.first + 1]);
+  }
+  // Of this, what is neither weights, gradients nor the pack's input.
+  double WorkBytes(Pass pass, int size, Pack pack) const;
+  double WeightBytes(Pack pack) const { return weights_[pack.last + 1] - weights_[pack.first]; }
+  double UpdateSeconds(Pack pack) const { return updates_[pack.last + 1] - updates_[pack.first]; }
+  // The input of a layer; nothing after the last one.
+  double InputBytes(int size, int layer) const {
+    return layer < layer_count() ? size * profile_.layers[layer].input_bytes : 0;
+  }
+
+ private:
+  struct Table {  // prefix sums over layers
+    std::vector<double> seconds;
+    std::vector<double> bytes;
+  };
+
+  const Table& TableOf(Pass pass, int size) const {
+    return tables_[pass == Pass::kForward ? 0 : 1][size];
+  }
+
+  const Profile& profile_;
+  std::vector<Table> tables_[2];  // by size; nothing for 0
+  std::vector<double> weights_;
+  std::vector<double> updates_;
+  std::vector<double> inputs_;  // per sample
+};
+
+}  // namespace thimble::harmony

@@ -1,0 +1,97 @@
+#include "allocator/harmony/json.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace thimble::harmony {
+namespace {
+
+std::string Whole(double bytes) { return absl::StrCat(static_cast<std::int64_t>(bytes + 0.5)); }
+
+std::string List(const std::vector<int>& numbers) {
+  return absl::StrCat("[", absl::StrJoin(numbers, ","), "]");
+}
+
+std::string TaskJson(const Task& task, bool is_fused) {
+  std::vector<int> segments = task.segments;
+  if (segments.empty()) segments.push_back(task.pack.first);
+  std::string text = absl::StrFormat(
+      R"({"first":%d,"last":%d,"gpu":%d,"microbatches":%s,"segments":%s)", task.pack.first,
+      task.pack.last, task.gpu, List(task.microbatches), List(segments));
+  if (task.is_backward()) {
+    std::vector<int> kept;
+    for (int i = 0; !is_fused && i < task.kept_layers; ++i) {
+      kept.push_back(task.pack.last - task.kept_layers + 1 + i);
+    }
+    absl::StrAppend(&text, R"(,"update":"host","resident":false,"keep":)",
+                    List(task.kept_on_host ? std::vector<int>() : kept), R"(,"swap":)",
+                    List(task.kept_on_host ? kept : std::vector<int>()));
+  }
+  return absl::StrCat(text, "}");
+}
+
+}  // namespace
+
+std::string PlanJson(const Schedule& schedule) {
+  const Plan& plan = schedule.plan;
+  std::vector<std::string> forward;
+  std::vector<std::string> backward;
+  for (std::size_t t = 0; t < plan.tasks.size(); ++t) {
+    const bool is_fused = static_cast<int>(t) == plan.fused();
+    (plan.tasks[t].is_backward() ? backward : forward).push_back(TaskJson(plan.tasks[t], is_fused));
+  }
+  std::vector<std::string> peaks;
+  for (const double bytes : schedule.peak_bytes) peaks.push_back(Whole(bytes));
+  return absl::StrCat(
+      absl::StrFormat(R"({"mode":"%s","gpus":%d,"batch":%d,"rules":"%s","layers":%d,)",
+                      NameOf(plan.mode), plan.gpus, plan.batch, NameOf(plan.rules),
+                      plan.tasks[plan.fused()].pack.last + 1),
+      "\n\"forward\":[\n", absl::StrJoin(forward, ",\n"), "],\n\"backward\":[\n",
+      absl::StrJoin(backward, ",\n"), "],\n",
+      absl::StrFormat(R"("seconds":%.9g,"peak_bytes":[%s],"swap_in_bytes":%s,"swap_out_bytes":%s,)",
+                      schedule.seconds, absl::StrJoin(peaks, ","), Whole(schedule.in_bytes),
+                      Whole(schedule.out_bytes)),
+      absl::StrFormat(R"("p2p_bytes":%s,"compute_fraction":%.6f})", Whole(schedule.peer_bytes),
+                      schedule.compute_fraction),
+      "\n");
+}
+
+std::string ScheduleJson(const Schedule& schedule) {
+  std::vector<std::string> streams;
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(absl::StrCat("\"", NameOf(static_cast<Stream>(i)), "\""));
+  }
+  std::vector<std::string> kinds;
+  for (int i = 0; i <= static_cast<int>(Kind::kDelete); ++i) {
+    kinds.push_back(absl::StrCat("\"", NameOf(static_cast<Kind>(i)), "\""));
+  }
+  std::vector<std::string> steps;
+  for (const Step& step : schedule.steps) {
+    steps.push_back(absl::StrFormat(
+        "[%d,%d,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g]", step.gpu, static_cast<int>(step.stream),
+        static_cast<int>(step.kind), step.task, step.layers.first, step.layers.last,
+        step.first_sample, step.end_sample, Whole(step.bytes), step.begin, step.end));
+  }
+  return absl::StrCat("{\"plan\":", PlanJson(schedule), ",\"streams\":[",
+                      absl::StrJoin(streams, ","), "],\n\"kinds\":[", absl::StrJoin(kinds, ","),
+                      "],\n\"steps\":[\n", absl::StrJoin(steps, ",\n"), "]}\n");
+}
+
+std::string BaselinesJson(const Report& report) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < kBaselines; ++i) {
+    if (!report.baselines[i].has_value()) continue;
+    const Baseline& one = *report.baselines[i];
+    texts.push_back(absl::StrFormat(
+        R"("%s": {"seconds": %.6f, "swap_bytes": %s, "compute_fraction": %.4f, "microbatch": %d})",
+        NameOf(static_cast<BaselineKind>(i)), one.seconds, Whole(one.swap_bytes),
+        one.compute_fraction, one.microbatch));
+  }
+  return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+}
+
+}  // namespace thimble::harmony

@@ -1,0 +1,37 @@
+#include "allocator/harmony/plan.h"
+
+namespace thimble::harmony {
+
+int Plan::forward_count() const {
+  int count = 0;
+  while (!tasks[count].is_backward()) ++count;
+  return count;
+}
+
+std::vector<int> EvenSplit(int batch, int count) {
+  std::vector<int> sizes(count, batch / count);
+  for (int i = 0; i < batch % count; ++i) ++sizes[i];
+  return sizes;
+}
+
+std::vector<Pack> SegmentsDown(const Task& task) {
+  std::vector<Pack> segments;
+  int last = task.pack.last;
+  for (std::size_t i = task.segments.size(); i-- > 0;) {
+    segments.push_back({task.segments[i], last});
+    last = task.segments[i] - 1;
+  }
+  if (segments.empty()) segments.push_back(task.pack);
+  return segments;
+}
+
+std::vector<int> SampleBounds(const std::vector<int>& microbatches) {
+  std::vector<int> bounds(1, 0);
+  for (const int size : microbatches) bounds.push_back(bounds.back() + size);
+  return bounds;
+}
+
+const char* NameOf(Mode mode) { return mode == Mode::kPipeline ? "pp" : "dp"; }
+const char* NameOf(Rules rules) { return rules == Rules::kThimble ? "thimble" : "harmony"; }
+
+}  // namespace thimble::harmony

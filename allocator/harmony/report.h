@@ -1,0 +1,65 @@
+// A plan for one iteration and what it is worth, for commands and for thimble.h.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "allocator/harmony/lru.h"
+#include "allocator/harmony/plan.h"
+#include "allocator/harmony/profile.h"
+#include "allocator/harmony/published_search.h"
+#include "allocator/harmony/schedule.h"
+#include "allocator/harmony/server.h"
+
+namespace thimble::harmony {
+
+struct Settings {
+  int gpus = 0;             // 0: all of the topology
+  double memory_bytes = 0;  // of each GPU
+  int batch = 0;
+  std::optional<Mode> mode;  // nothing: whichever is faster
+  Rules rules = Rules::kThimble;
+  // Of rules harmony. All packers are tried with prefetch, the published ones without, unless said
+  // otherwise: so both figures that are known come out.
+  bool prefetch = false;
+  std::optional<PackerSet> packers;
+  double seconds = 4;  // of search
+  // Bytes between host and GPUs that a plan may move before that counts as lost time. Nothing: a
+  // fortieth of what LRU dp without recompute moves, but not less than four times the weights.
+  std::optional<double> swap_limit;
+};
+
+enum BaselineKind {
+  kLruDp,
+  kLruDpRecompute,
+  kLruPp,
+  kLruPpRecompute,
+  kHarmonyDp,  // the published search, without prefetch
+  kHarmonyPp,
+  kHarmonyDpPrefetch,  // all its packers, with prefetch
+  kHarmonyPpPrefetch,
+  kBaselines
+};
+const char* NameOf(BaselineKind kind);
+
+struct Report {
+  Schedule schedule;  // has passed ValidateSchedule()
+  std::array<std::optional<Baseline>, kBaselines> baselines;
+  // The least that all GPUs have to compute if every layer but those of the fused pack is run
+  // again, with microbatches that divide the batch; infinite if there are none that fit.
+  double compute_bound = 0;
+  double swap_limit = 0;
+};
+
+// kInvalidArgument for settings that cannot be; kResourceExhausted if memory does not suffice, with
+// the layer that needs most and how much would do.
+absl::StatusOr<Report> MakeReport(const Profile& profile, const Server& server,
+                                  const Settings& settings);
+
+// The same for files; `topology` empty: the published server.
+absl::StatusOr<Report> MakeReportOfFiles(const std::string& profile, const std::string& topology,
+                                         const Settings& settings);
+
+}  // namespace thimble::harmony

@@ -1,0 +1,96 @@
+#include "allocator/harmony/settings.h"
+
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "allocator/base/bytes.h"
+#include "allocator/base/quote.h"
+#include "allocator/base/status_macros.h"
+
+namespace thimble::harmony {
+namespace {
+
+absl::Status Refuse(absl::string_view key, absl::string_view value, absl::string_view remedy) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " ", Quote(value), " is not known: ", remedy));
+}
+
+absl::Status SetNumber(absl::string_view key, absl::string_view value, int most, int& number) {
+  if (absl::SimpleAtoi(value, &number) && number >= 1 && number <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " ", Quote(value), " is not a whole number from 1 to ", most));
+}
+
+absl::StatusOr<double> BytesOf(absl::string_view key, absl::string_view value) {
+  THIMBLE_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(value));
+  if (bytes > 0 && bytes <= 1024 * kTiB) return static_cast<double>(bytes);
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " ", Quote(value), " is not from 1 byte to 1024TiB"));
+}
+
+}  // namespace
+
+absl::Status Set(absl::string_view key, absl::string_view value, Settings& settings) {
+  if (key == "gpus") return SetNumber(key, value, kMaxGpus, settings.gpus);
+  if (key == "batch") return SetNumber(key, value, kMaxBatch, settings.batch);
+  if (key == "memory") {
+    THIMBLE_ASSIGN_OR_RETURN(settings.memory_bytes, BytesOf(key, value));
+  } else if (key == "mode") {
+    settings.mode.reset();
+    if (value == "dp") {
+      settings.mode = Mode::kDataParallel;
+    } else if (value == "pp") {
+      settings.mode = Mode::kPipeline;
+    } else if (value != "auto") {
+      return Refuse(key, value, "write dp, pp or auto");
+    }
+  } else if (key == "rules") {
+    settings.rules = value == "harmony" ? Rules::kHarmony : Rules::kThimble;
+    if (value != "harmony" && value != "thimble") {
+      return Refuse(key, value, "write thimble or harmony");
+    }
+  } else if (key == "prefetch") {
+    settings.prefetch = value == "on";
+    if (value != "on" && value != "off") return Refuse(key, value, "write on or off");
+  } else if (key == "packers") {
+    settings.packers = value == "all" ? PackerSet::kAll : PackerSet::kPublished;
+    if (value != "all" && value != "published") return Refuse(key, value, "write published or all");
+  } else if (key == "seconds") {
+    if (!absl::SimpleAtod(value, &settings.seconds) ||
+        !(settings.seconds >= 0 && settings.seconds <= kMostSearchSeconds)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seconds ", Quote(value), " is not a number from 0 to ", kMostSearchSeconds));
+    }
+  } else if (key == "swap_limit") {
+    settings.swap_limit = 0;
+    if (value != "off") {
+      THIMBLE_ASSIGN_OR_RETURN(settings.swap_limit, BytesOf(key, value));
+    }
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quote(key), " is no option: write gpus, memory, batch, mode, rules, prefetch, packers, ",
+        "seconds or swap_limit"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Settings> ParseSettings(absl::string_view text) {
+  Settings settings;
+  std::set<absl::string_view> seen;
+  for (const absl::string_view word : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(word, absl::MaxSplits(':', 1));
+    if (!seen.insert(pair.first).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Quote(pair.first), " is there twice: write it once"));
+    }
+    THIMBLE_RETURN_IF_ERROR(Set(pair.first, pair.second, settings));
+  }
+  return settings;
+}
+
+}  // namespace thimble::harmony

@@ -1,0 +1,46 @@
+// The plans that the search looks at, in the few numbers that make one.
+#pragma once
+
+#include <vector>
+
+#include "allocator/harmony/costs.h"
+#include "allocator/harmony/plan.h"
+#include "allocator/harmony/server.h"
+
+namespace thimble::harmony {
+
+struct Shape {
+  Mode mode = Mode::kPipeline;
+  std::vector<int> forward;   // the first layer of every forward pack, ascending
+  std::vector<int> backward;  // and of every backward pack but the fused one
+  int fused_first = 0;
+  int forward_count = 1;  // of microbatches
+  int backward_count = 1;
+  int fused_count = 1;
+  bool boundaries_on_host = false;
+};
+
+// What a task with this pack needs at least to run, as one segment.
+double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
+
+// Packs go around the GPUs, in the order of the tasks. A backward pack that does not fit is cut
+// into as few segments as do, with room for the weights of the next pack.
+Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
+// The inverse, for a plan with one count for all forward tasks and one for all backward ones.
+Shape ShapeOf(const Plan& plan);
+
+// The counts of microbatches that are worth a look: the least of those with the same largest one,
+// which is at most `largest`.
+std::vector<int> Counts(int batch, int largest);
+
+// What all GPUs compute together. Nothing can be faster than that divided by their number.
+double ComputeSeconds(const Costs& costs, const Shape& shape, int share);
+
+// Cuts layers [0, end) into at most `count` packs, each `growth` times as long as the one below it.
+std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int end, int count,
+                            double growth);
+
+// The first layer of the largest fused pack that fits; the number of layers if none does.
+int LargestFused(const Costs& costs, int microbatch, double memory_bytes);
+
+}  // namespace thimble::harmony

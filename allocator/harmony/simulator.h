@@ -1,0 +1,49 @@
+// Runs a program on a server, as a runtime would: no step has a fixed time.
+//
+//   - computing keeps the order of the plan; a copy begins when what it waits for is over, its
+//     stream is free and there is memory, those of the earliest task first
+//   - bandwidth is shared by what is under way (network.h)
+//   - memory is given out so that the task that runs now is never starved by what is fetched ahead:
+//     that has to leave room for all that this task may still need
+//
+// Never is more memory in use than the server has. A plan that comes to a halt for want of memory
+// has no schedule.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "allocator/harmony/costs.h"
+#include "allocator/harmony/network.h"
+#include "allocator/harmony/plan.h"
+#include "allocator/harmony/schedule.h"
+#include "allocator/harmony/server.h"
+
+namespace thimble::harmony {
+
+class Simulator {
+ public:
+  // All must outlive it.
+  Simulator(const Costs& costs, const Server& server);
+
+  struct Outcome {
+    double seconds = 0;  // infinite if memory does not suffice
+    double swap_bytes = 0;
+  };
+  // Without the steps. Where all GPUs are equal, one stands for all of a dp plan.
+  Outcome Try(const Plan& plan);
+  std::optional<Schedule> Run(const Plan& plan);
+
+  // Ops that were run so far: the clock of searches, the same on every machine.
+  std::uint64_t work() const { return work_; }
+
+ private:
+  const Costs& costs_;
+  const Server& server_;
+  const Network network_;
+  const std::optional<Server> one_for_all_;
+  const std::optional<Network> network_of_one_;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace thimble::harmony
