@@ -35,7 +35,7 @@ struct Goal {
 struct PlanOptions {
   // Looks for something better up to here, in units of some nanoseconds: a few seconds together.
   // What is begun is finished, and a limit that can be kept is kept whatever that takes.
-  std::uint64_t max_work = 3000000000;
+  std::uint64_t max_work = 2000000000;
 };
 
 // `problem` has passed CheckProblem(). If no schedule within the limit is found, that is
