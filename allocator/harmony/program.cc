@@ -50,7 +50,7 @@ class Builder {
     sharers_ = is_pipeline ? 1 : plan.gpus;
     lanes_.resize(one_for_all ? 1 : sharers_);
     before_.resize(plan.gpus);
-    out_.queues.resize(plan.gpus * kStreams);
+    out_.queues.resize(static_cast<std::size_t>(plan.gpus) * kStreams);
     out_.need.resize(plan.gpus);
     out_.comfort.resize(plan.gpus);
     out_.last_compute.resize(plan.gpus);
@@ -251,6 +251,7 @@ void Builder::BeginTask() {
   for (std::size_t w = 0; w < weights_.size(); ++w) {
     if (before_[gpu_].weights[w].task != task_) continue;  // from the task before
     std::vector<int> parts;
+    parts.reserve(lanes);
     for (int gpu = 0; gpu < lanes; ++gpu) parts.push_back(before_[gpu].weights[w].op);
     for (int gpu = 0; gpu < lanes; ++gpu) {
       gpu_ = gpu;

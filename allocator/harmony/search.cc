@@ -18,7 +18,7 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 2600000;   // in ops of the simulator
+constexpr double kWorkPerSecond = 4500000;   // in ops of the simulator
 constexpr std::uint64_t kWorkPerPlan = 300;  // beside its ops
 constexpr double kMostOverTime = 1.6;        // of a machine that is slower than that
 // What a byte that is swapped costs in a comparison of plans, and one beyond the limit: in seconds
@@ -326,6 +326,16 @@ bool MayKeep(const Plan& plan, int task) {
   return true;
 }
 
+void HalveSegments(Task& task) {
+  std::vector<int> firsts;
+  for (const Pack& segment : SegmentsDown(task)) {
+    const int middle = (segment.first + segment.last + 1) / 2;
+    if (middle > segment.first) firsts.push_back(middle);
+    firsts.push_back(segment.first);
+  }
+  task.segments.assign(firsts.rbegin(), firsts.rend());
+}
+
 Plan Search::Keep(const Candidate& best) {
   Plan plan = PlanOf(costs_, server_, best.shape, batch_);
   double cost = best.cost;
@@ -333,13 +343,16 @@ Plan Search::Keep(const Candidate& best) {
   for (int by = 32; by > 0; by /= 2) {
     for (int t = plan.fused() + 1; t < tasks && !IsOver(budget_); ++t) {
       if (!MayKeep(plan, t)) continue;
-      for (const bool on_host : {false, true}) {
+      // On the GPU, on the host, and on the host with shorter segments, which leave room for more.
+      for (const int way : {0, 1, 2}) {
+        const bool on_host = way > 0;
         Plan other = plan;
         Task& task = other.tasks[t];
         if (task.kept_layers > 0 && task.kept_on_host != on_host) continue;
         task.kept_layers += by;
         task.kept_on_host = on_host;
         if (task.kept_layers > task.pack.last - task.pack.first + 1) continue;
+        if (way == 2) HalveSegments(task);
         ++plans_;
         const double changed = CostOf(other);
         if (changed >= cost) continue;
