@@ -104,6 +104,10 @@ thimble_stats ToC(const ArenaStats& stats) {
   out.swap_out_bytes = stats.swap.out_bytes;
   out.swap_in_bytes = stats.swap.in_bytes;
   out.swap_late_bytes = stats.swap.late_bytes;
+  out.swap_wait_ns = stats.swap.wait_ns;
+  out.swap_out_ns = stats.swap.out_ns;
+  out.swap_in_ns = stats.swap.in_ns;
+  out.swap_goal = stats.swap.goal;
   out.swap_host_full = stats.swap.host_full;
   return out;
 }

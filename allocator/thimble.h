@@ -159,6 +159,10 @@ typedef struct thimble_stats {
   uint64_t swap_out_bytes;  /* that left the device so far */
   uint64_t swap_in_bytes;   /* and came back */
   uint64_t swap_late_bytes; /* of these, when an op waited for them already */
+  uint64_t swap_wait_ns;    /* that ops and requests waited for copies so far */
+  uint64_t swap_out_ns;     /* that copies out took */
+  uint64_t swap_in_ns;      /* and copies in */
+  uint64_t swap_goal;       /* no more is reserved if swapping can help it; 0: it is off */
   uint64_t swap_host_full;  /* number of times the host had no room for more */
 } thimble_stats;
 
@@ -228,6 +232,7 @@ typedef struct thimble_log_info {
   uint64_t plan_repeats;
   uint64_t swap_out_bytes; /* as in thimble_stats */
   uint64_t swap_in_bytes;
+  uint64_t swap_wait_ns;
   uint64_t peak_swapped; /* most bytes on the host at once */
 } thimble_log_info;
 
@@ -259,6 +264,8 @@ typedef struct thimble_swap_info {
   uint64_t bytes_out;    /* bytes copied to the host in a step */
   uint64_t bytes_in;     /* bytes copied back */
   uint64_t swaps;        /* number of times that a block leaves */
+  uint64_t bus_out;      /* bytes per second to the host that it was planned for */
+  uint64_t bus_in;       /* and back */
   uint64_t peak_doa;     /* peak_after for the scores of AutoSwap, without slowdown */
   uint64_t peak_aoa;
   uint64_t peak_wdoa;

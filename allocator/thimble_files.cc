@@ -39,6 +39,8 @@ thimble_swap_info ToC(const SwapSummary& summary) {
   out.bytes_out = static_cast<uint64_t>(summary.schedule.bytes_out);
   out.bytes_in = static_cast<uint64_t>(summary.schedule.bytes_in);
   out.swaps = summary.schedule.swaps.size();
+  out.bus_out = static_cast<uint64_t>(summary.machine.out_bytes_per_second);
+  out.bus_in = static_cast<uint64_t>(summary.machine.in_bytes_per_second);
   out.peak_doa = static_cast<uint64_t>(summary.autoswap[0]);
   out.peak_aoa = static_cast<uint64_t>(summary.autoswap[1]);
   out.peak_wdoa = static_cast<uint64_t>(summary.autoswap[2]);
@@ -96,6 +98,7 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.plan_repeats = summary.plan_repeats;
   out.swap_out_bytes = summary.swap_out_bytes;
   out.swap_in_bytes = summary.swap_in_bytes;
+  out.swap_wait_ns = summary.swap_wait_ns;
   out.peak_swapped = summary.peak_swapped;
   return out;
 }

@@ -43,6 +43,8 @@ absl::Status Read(absl::string_view key, absl::string_view value, Settings* sett
     settings->preallocate = std::string(value);
   } else {
     if (key == "swap") settings->swap = value != "off";
+    // Alone, either of them means that; with swap:off the core refuses them.
+    if (key == "swap_limit" || key == "swap_slowdown") settings->swap = true;
     settings->others.emplace_back(key, value);
   }
   return absl::OkStatus();

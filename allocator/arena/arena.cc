@@ -82,7 +82,9 @@ absl::Status Arena::StartSwapping() {
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   const Bytes limit =
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
-  THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_, limit));
+  THIMBLE_ASSIGN_OR_RETURN(
+      swapper_,
+      Swapper::Create(space_.get(), &mutex_, {limit, options_.swap_limit, options_.swap_slowdown}));
   return absl::OkStatus();
 }
 
@@ -167,11 +169,13 @@ absl::StatusOr<Address> Arena::ClimbLadder(Request& request) {
 }
 
 absl::StatusOr<Address> Arena::AllocateEvicting(Request& request) {
-  absl::StatusOr<Address> address = space_->Allocate(request);
-  while (!address.ok() && swapper_ != nullptr && swapper_->EvictOne()) {
+  absl::StatusOr<Address> address;
+  const auto attempt = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // mutex_ is held
     address = space_->Allocate(request);
-  }
-  return address;
+    return address.status();
+  };
+  const absl::Status status = swapper_ == nullptr ? attempt() : swapper_->MakeRoomFor(attempt);
+  return status.ok() ? address : status;
 }
 
 // Without the mutex: a stream may itself be waiting for a host callback that frees a block here.
@@ -268,7 +272,7 @@ absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
   if (log_.enabled()) ReportSwap();
-  return status;
+  return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;
 }
 
 absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
@@ -290,7 +294,15 @@ void Arena::SwapAhead(const std::atomic<bool>& cancel) {
 absl::Status Arena::Expose(absl::Span<const Address> blocks) {
   if (!options_.swap) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  return swapper_->Expose(blocks);
+  const absl::Status status = swapper_->Expose(blocks);
+  return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;
+}
+
+// An op wants blocks that do not fit beside what it holds already.
+absl::Status Arena::NoRoomFor(absl::Span<const Address> blocks) {
+  Request request;
+  request.bytes = swapper_->AbsentBytes(blocks);
+  return OutOfMemory(request);
 }
 
 // --- Everything else ---------------------------------------------------------------------------

@@ -40,7 +40,8 @@ void Arena::ReportSwap() {
   const SwapStats stats = swapper_->stats();
   if (stats.out_bytes + stats.in_bytes == reported_swapped_) return;
   reported_swapped_ = stats.out_bytes + stats.in_bytes;
-  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{}, stats.in_bytes);
+  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{stats.wait_ns}, stats.in_bytes);
+  Report(EventKind::kCopy, 0, stats.out_ns, StreamId{}, stats.in_ns);
 }
 
 void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {

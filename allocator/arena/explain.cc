@@ -13,6 +13,7 @@ std::vector<OomReport::Holder> TopHolders(const Space& space) {
   absl::flat_hash_map<std::pair<std::uint64_t, Bytes>, OomReport::Holder> found;
   space.pointers().ForEach([&](Address, BlockId id) {
     const Block& block = space.heap().block(id);
+    if (block.absent) return;  // it holds the host's memory
     const Bytes bytes = space.BytesOf(block);
     OomReport::Holder& holder = found[{block.key, block.key == 0 ? bytes : 0}];
     holder.key = block.key;
@@ -33,7 +34,7 @@ std::vector<OomReport::Holder> TopHolders(const Space& space) {
 OomReport ExplainOom(Space& space, const Request& request) {
   OomReport report;
   report.requested = request.bytes;
-  report.in_use = space.heap().used_bytes();
+  report.in_use = space.heap().used_bytes() - space.absent_bytes();
   report.free = space.heap().free_bytes();
   report.reserved = space.reserved();
   report.limit = space.limit();

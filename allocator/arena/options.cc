@@ -58,7 +58,25 @@ std::string FormatNumber(std::uint64_t number) {
   return number == 0 ? std::string() : absl::StrCat(number);
 }
 
-constexpr std::array<OptionKey, 15> kKeys = {{
+constexpr double kPpmPerPercent = 10000;
+
+// "5%" or "0.5", as parts per million.
+absl::Status ParsePercent(absl::string_view value, std::uint64_t* ppm) {
+  constexpr double kMost = 1000;
+  double percent = 0;
+  if (!absl::SimpleAtod(absl::StripSuffix(value, "%"), &percent) ||
+      !(percent >= 1 / kPpmPerPercent && percent <= kMost)) {
+    return BadValue(value, "a percentage above 0 and up to 1000, such as '5%'");
+  }
+  *ppm = static_cast<std::uint64_t>(percent * kPpmPerPercent + 0.5);
+  return absl::OkStatus();
+}
+
+std::string FormatPercent(std::uint64_t ppm) {
+  return ppm == 0 ? std::string() : absl::StrCat(static_cast<double>(ppm) / kPpmPerPercent, "%");
+}
+
+constexpr std::array<OptionKey, 17> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -118,6 +136,16 @@ constexpr std::array<OptionKey, 15> kKeys = {{
        return ParseAuto(value, &options->arena.swap);
      },
      [](const Options& options) { return FormatAuto(options.arena.swap); }},
+    {"swap_limit",
+     [](absl::string_view value, Options* options) {
+       return ParseSize(value, &options->arena.swap_limit);
+     },
+     [](const Options& options) { return FormatNumber(options.arena.swap_limit); }},
+    {"swap_slowdown",
+     [](absl::string_view value, Options* options) {
+       return ParsePercent(value, &options->arena.swap_slowdown);
+     },
+     [](const Options& options) { return FormatPercent(options.arena.swap_slowdown); }},
     {"host_limit",
      [](absl::string_view value, Options* options) {
        return ParseSize(value, &options->arena.host_limit);
@@ -189,9 +217,16 @@ absl::Status CheckTogether(const Options& options) {
     return absl::InvalidArgumentError(
         "'plan_file' keeps what plans are made of, but plan is off: add plan:auto");
   }
-  if (!options.arena.swap && options.arena.host_limit != 0) {
+  if (!options.arena.swap && (options.arena.host_limit != 0 || options.arena.swap_limit != 0 ||
+                              options.arena.swap_slowdown != 0)) {
     return absl::InvalidArgumentError(
-        "'host_limit' is for what is swapped, but swap is off: add swap:auto");
+        "'host_limit', 'swap_limit' and 'swap_slowdown' are for what is swapped, but swap is off: "
+        "say swap:auto");
+  }
+  if (options.arena.swap_limit != 0 && options.arena.swap_slowdown != 0) {
+    return absl::InvalidArgumentError(
+        "'swap_limit' says how much memory to use, 'swap_slowdown' looks for that: give one of "
+        "them");
   }
   if (options.arena.swap && options.arena.plan) {
     return absl::InvalidArgumentError(
@@ -239,6 +274,10 @@ absl::StatusOr<Options> ParseOptions(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("option '", key->name, "': ", std::string(status.message())));
     }
+  }
+  // Either of them says that swapping is wanted.
+  if (seen.count("swap_limit") + seen.count("swap_slowdown") > 0 && seen.count("swap") == 0) {
+    options.arena.swap = true;
   }
   THIMBLE_RETURN_IF_ERROR(CheckTogether(options));
   return options;

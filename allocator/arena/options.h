@@ -21,6 +21,8 @@ struct ArenaOptions {
   bool plan = false;                   // learn what training repeats and where it fits best
   std::string plan_file;               // what is learned is kept there; "": nowhere
   bool swap = false;                   // idle blocks leave the device when memory is short
+  Bytes swap_limit = 0;                // leave when so much is reserved; 0: when there is no more
+  std::uint64_t swap_slowdown = 0;     // ppm that may be lost to need less; 0: leave when they must
   Bytes host_limit = 0;                // most bytes of them on the host; 0: half of the machine's
   bool magazines = true;               // let threads keep small blocks
   std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees

@@ -22,6 +22,7 @@
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -116,7 +117,12 @@ class Space {
   absl::Status Fetch(Address address);
   Bytes absent_bytes() const { return absent_bytes_; }  // of blocks in use
   // About as much as Fetch() can give without anything being evicted or freed.
-  Bytes room() const { return limit() - home_->backed_bytes() + heap_.free_bytes(Pool::kLarge); }
+  Bytes room() const { return ceiling() - home_->backed_bytes() + heap_.free_bytes(Pool::kLarge); }
+
+  // A limit for growth only, below limit(); it may be exceeded where there is no other way.
+  Bytes goal() const { return std::min(goal_, limit_); }
+  void set_goal(Bytes goal) { goal_ = goal; }
+  void set_may_exceed_goal(bool may) { may_exceed_goal_ = may; }
 
   // --- Rungs of the OOM ladder. Each makes room that Allocate() may find. ------------------------
 
@@ -220,9 +226,16 @@ class Space {
   void CheckSeats() const;
   void CheckFloor() const;
 
+  // How much may be backed now.
+  Bytes ceiling() const {
+    return may_exceed_goal_ ? limit_ : std::max(goal(), home_->backed_bytes());
+  }
+
   const SpaceOptions options_;
   const Bytes small_limit_;
   Bytes limit_;
+  Bytes goal_;
+  bool may_exceed_goal_ = false;
   std::unique_ptr<HomeSpace> home_;
   std::unique_ptr<AliasSpace> aliases_;
   Frontier frontier_;

@@ -31,7 +31,7 @@ absl::Status Space::Grow(Bytes bytes) {
 // Backs vacant places first, lowest first, then appends; only the latter if `at_end`. All is for
 // `tag`, whose free memory it may join. All or nothing (P4).
 absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, bool at_end) {
-  if (bytes > limit() - home_->backed_bytes()) {
+  if (bytes > ceiling() - home_->backed_bytes()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
                      "; ", FormatBytes(reserved()), " are reserved"));

@@ -46,9 +46,9 @@ absl::StatusOr<Address> Space::GrowByMoving(const Request& request, StreamTag ta
 // elsewhere.
 absl::Status Space::BackByMoving(Bytes offset, Bytes bytes) {
   CleanPassed();
-  const Bytes allowed = limit() - home_->backed_bytes();
+  const Bytes allowed = ceiling() - home_->backed_bytes();
   if (bytes > allowed) DetachIdle(bytes - allowed);
-  if (bytes > limit() - home_->backed_bytes()) {
+  if (bytes > ceiling() - home_->backed_bytes()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(FormatBytes(bytes), " more would exceed the limit of ", FormatBytes(limit()),
                      ", and too little is free"));

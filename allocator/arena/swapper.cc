@@ -1,5 +1,6 @@
 #include "allocator/arena/swapper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -12,9 +13,16 @@
 namespace thimble {
 
 absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mutex,
-                                                         Bytes host_limit) {
-  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(host_limit));
-  return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool)));
+                                                         const Options& options) {
+  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(options.host_limit, &space->driver()));
+  return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool), options));
+}
+
+Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options)
+    : space_(space), mutex_(mutex), pool_(std::move(pool)) {
+  if (options.goal > 0) space_->set_goal(RoundDown(options.goal, space_->chunk_bytes()));
+  if (options.slowdown > 0) goal_search_.emplace(options.slowdown, space_->limit());
+  round_.begin = Clock::now();
 }
 
 void Swapper::Add(Address address, std::uint64_t op, std::uint64_t step) {
@@ -39,6 +47,15 @@ void Swapper::Remove(Address address) {
   table_.Remove(id);
 }
 
+Bytes Swapper::AbsentBytes(absl::Span<const Address> blocks) const {
+  Bytes bytes = 0;
+  for (const Address address : blocks) {
+    const SwapId id = table_.Find(address);
+    if (id != kNoSwap && !table_.IsThere(id)) bytes += table_.block(id).movable.bytes();
+  }
+  return bytes;
+}
+
 // --- Uses ----------------------------------------------------------------------------------------
 
 absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
@@ -53,11 +70,13 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
     all_there = all_there && table_.IsThere(id);
   }
   if (all_there) return absl::OkStatus();
+  const Clock::time_point begin = Clock::now();
   absl::Status status;
   for (const Address address : blocks) {
     const SwapId id = table_.Find(address);
     if (id != kNoSwap && status.ok()) status = Fetch(id, Room::kMake);
   }
+  CountWait(begin);
   if (status.ok()) return status;
   for (const Address address : blocks) table_.Unpin(address);
   if (op.takes_turn) LeaveTurn();
@@ -67,13 +86,11 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
 absl::Status Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                             StreamId stream, bool takes_turn) {
   absl::Status status;
-  for (const auto& uses : {blocks, touched}) {
-    for (const Address address : uses) {
-      if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
-    }
+  for (const Address address : touched) {
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
   }
   for (const Address address : blocks) {
-    if (table_.Unpin(address)) continue;
+    if (table_.EndUse(address, stream)) continue;
     status = absl::InvalidArgumentError(
         absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address));
   }
@@ -95,9 +112,9 @@ void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
     ++turn_depth_;
     return;
   }
-  if (2 * space_->reserved() <= space_->limit()) return;
-  const auto deadline = std::chrono::steady_clock::now() + kTurnPatience;
-  while (turn_depth_ > 0 && std::chrono::steady_clock::now() < deadline) {
+  if (2 * space_->reserved() <= space_->goal()) return;
+  const auto deadline = Clock::now() + kTurnPatience;
+  while (turn_depth_ > 0 && Clock::now() < deadline) {
     mutex_->WaitUntil(changed_, deadline);
   }
   if (turn_depth_ > 0) return;
@@ -112,6 +129,24 @@ void Swapper::LeaveTurn() {
 }
 
 // --- Copies --------------------------------------------------------------------------------------
+
+absl::Status Swapper::MakeRoomFor(const Attempt& attempt) {
+  const Clock::time_point begin = Clock::now();
+  const absl::Status status = MakeRoom(attempt);
+  CountWait(begin);
+  return status;
+}
+
+absl::Status Swapper::MakeRoom(const Attempt& attempt) {
+  absl::Status status = attempt();
+  while (absl::IsResourceExhausted(status) && EvictOne()) status = attempt();
+  if (absl::IsResourceExhausted(status) && space_->goal() < space_->limit()) {
+    space_->set_may_exceed_goal(true);
+    status = attempt();
+    space_->set_may_exceed_goal(false);
+  }
+  return status;
+}
 
 bool Swapper::EvictOne() {
   const SwapId id = table_.LastUsed();
@@ -157,10 +192,8 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
   }
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
-  absl::Status status = space_->Fetch(address);
-  while (absl::IsResourceExhausted(status) && room == Room::kMake && EvictOne()) {
-    status = space_->Fetch(address);
-  }
+  const auto fetch = [&] { return space_->Fetch(address); };
+  absl::Status status = room == Room::kMake ? MakeRoom(fetch) : fetch();
   if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
   const SwapBlock& block = table_.block(id);
   if (status.ok()) {
@@ -177,6 +210,28 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
 }
 
 bool Swapper::WorkAhead() {
+  if (RoundIsOver()) EndRound();
+  if (WantsToComeDown()) {
+    if (ComeDown()) return true;
+    come_down_at_ = table_.now() + kSoon;
+  }
+  if (WantsToFetch()) {
+    if (FetchAhead()) return true;
+    look_again_at_ = std::max(look_again_at_, table_.now() + 1);
+  }
+  return false;
+}
+
+// Whether something was given back or evicted.
+bool Swapper::ComeDown() {
+  Bytes released = 0;
+  space_->CleanPassed();
+  // A driver that takes nothing back now may do so later.
+  space_->Trim(space_->goal(), &released).IgnoreError();
+  return released > 0 || EvictOne();
+}
+
+bool Swapper::FetchAhead() {
   const SwapId wanted = table_.FirstUsed();
   if (wanted == kNoSwap) return false;
   const OpTime when = table_.NextUseOf(wanted);
@@ -184,18 +239,34 @@ bool Swapper::WorkAhead() {
     look_again_at_ = when - kSoon;
     return false;
   }
-  bool done = false;
   if (space_->room() >= table_.block(wanted).movable.bytes()) {
-    done = Fetch(wanted, Room::kAsThereIs).ok();
-  } else if (const SwapId other = table_.LastUsed();
-             other != kNoSwap && table_.NextUseOf(other) > when + kSoon) {
-    done = Evict(other);
+    return Fetch(wanted, Room::kAsThereIs).ok();
   }
-  if (!done) look_again_at_ = table_.now() + 1;
-  return done;
+  const SwapId other = table_.LastUsed();
+  return other != kNoSwap && table_.NextUseOf(other) > when + kSoon && Evict(other);
 }
 
-// Ordered behind the last use of the block on its stream, and over when this returns.
+void Swapper::EndRound() {
+  constexpr OpTime kShortest = 256;
+  constexpr std::chrono::milliseconds kBriefest{100};
+  const Clock::time_point now = Clock::now();
+  round_.end = table_.now() + kShortest;
+  if (now - round_.begin < kBriefest) return;
+  GoalSearch::Round round;
+  round.elapsed_ns = static_cast<std::uint64_t>((now - round_.begin).count());
+  round.waited_ns = stats_.wait_ns - round_.wait_ns;
+  round.reserved = space_->reserved();
+  space_->set_goal(RoundUp(goal_search_->After(round), space_->chunk_bytes()));
+  const OpTime steps = 2 * table_.TakeLongestGap();
+  round_ = {now, table_.now() + std::max(steps, kShortest), stats_.wait_ns};
+  come_down_at_ = 0;
+}
+
+void Swapper::CountWait(Clock::time_point since) {
+  stats_.wait_ns += static_cast<std::uint64_t>((Clock::now() - since).count());
+}
+
+// What is copied out has been used on its stream; what is copied in nobody uses yet.
 absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
                                        CopyDirection direction) THIMBLE_HOLDS_MUTEX {
   const Extent part = block.movable;
@@ -203,12 +274,16 @@ absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
   const StreamId stream = block.stream;
   Driver& driver = space_->driver();
   mutex_->Unlock();
-  absl::Status status = driver.Copy(part.begin, host, part.bytes(), direction, stream);
-  if (status.ok()) {
-    const absl::StatusOr<StreamSeq> point = driver.Record(stream);
-    status = point.ok() ? driver.Wait(stream, *point) : point.status();
+  absl::Status status;
+  if (direction == CopyDirection::kToHost) {
+    const absl::StatusOr<StreamSeq> last_use = driver.Record(stream);
+    status = last_use.ok() ? driver.Wait(stream, *last_use) : last_use.status();
   }
+  const Clock::time_point begin = Clock::now();
+  if (status.ok()) status = driver.Copy(part.begin, host, part.bytes(), direction);
+  const auto took = static_cast<std::uint64_t>((Clock::now() - begin).count());
   mutex_->Lock();
+  (direction == CopyDirection::kToHost ? stats_.out_ns : stats_.in_ns) += took;
   return status;
 }
 
@@ -217,6 +292,7 @@ void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }
 SwapStats Swapper::stats() const {
   SwapStats stats = stats_;
   stats.on_host = table_.on_host_bytes();
+  stats.goal = space_->goal();
   return stats;
 }
 

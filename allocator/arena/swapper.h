@@ -6,6 +6,10 @@
 // makes them ahead of need (WorkAhead); what that did not foresee, the thread does that needs the
 // memory or the bytes.
 //
+// The goal: no more is reserved than that if swapping can help it, and what is above it is given
+// back. Without an option it is the limit; swap_limit sets it, and with swap_slowdown it is looked
+// for while training goes on (goal_search.h).
+//
 // Turns: ops that run side by side hold more at once than one of them. While more than half of the
 // limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
 // after kTurnPatience nobody waits for it, so that an op which waits for another cannot stop it.
@@ -16,7 +20,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -28,6 +34,7 @@
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
 #include "allocator/observe/stats.h"
+#include "allocator/swap/goal_search.h"
 #include "allocator/swap/host_pool.h"
 #include "allocator/swap/swap_table.h"
 
@@ -45,9 +52,16 @@ class Swapper {
   static constexpr std::chrono::milliseconds kTurnPatience{1000};
   static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
 
+  struct Options {
+    Bytes host_limit = 0;  // a positive multiple of the page size
+    Bytes goal = 0;        // 0: the limit
+    std::uint64_t slowdown =
+        0;  // parts per million that may be lost to lower the goal; 0: it stays
+  };
+
   // `space` and `mutex`, which guards it, must outlive the swapper.
   static absl::StatusOr<std::unique_ptr<Swapper>> Create(Space* space, Mutex* mutex,
-                                                         Bytes host_limit);
+                                                         const Options& options);
 
   // A block was allocated.
   void Add(Address address, std::uint64_t op, std::uint64_t step);
@@ -57,6 +71,8 @@ class Swapper {
   void Remove(Address address);
 
   bool Knows(Address address) const { return table_.Find(address) != kNoSwap; }
+  // Of these, what is on the host.
+  Bytes AbsentBytes(absl::Span<const Address> blocks) const;
 
   // Addresses that were not added are ignored in what follows.
 
@@ -70,29 +86,45 @@ class Swapper {
   // Somebody may use them unseen: they come back, and stay. Releases the mutex to copy.
   absl::Status Expose(absl::Span<const Address> blocks);
 
-  // Makes room: the idle block that will be used again last leaves. False if there is none, or if
-  // the host or the driver refuses. Releases the mutex.
-  bool EvictOne();
+  using Attempt = std::function<absl::Status()>;
+  // For a request: calls `attempt` until it is not kResourceExhausted, after every block that
+  // leaves, and at last with more than the goal. Releases the mutex.
+  absl::Status MakeRoomFor(const Attempt& attempt);
 
   // Copies ahead of need, on a thread of its own: brings back what is used again soon if there is
   // room, or evicts what is used again later. One block; false if there is nothing to do for now.
   // Releases the mutex.
   bool WorkAhead();
   // Whether WorkAhead() may have something to do.
-  bool WantsWork() const { return table_.on_host_bytes() > 0 && table_.now() >= look_again_at_; }
+  bool WantsWork() const { return WantsToComeDown() || WantsToFetch() || RoundIsOver(); }
 
   SwapStats stats() const;
   void CheckInvariants() const;
 
  private:
-  Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool)
-      : space_(space), mutex_(mutex), pool_(std::move(pool)) {}
+  using Clock = std::chrono::steady_clock;
+
+  Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options);
 
   void TakeTurn();
   void LeaveTurn();
+  bool WantsToComeDown() const {
+    return space_->reserved() > space_->goal() && table_.now() >= come_down_at_;
+  }
+  bool WantsToFetch() const { return table_.on_host_bytes() > 0 && table_.now() >= look_again_at_; }
+  bool RoundIsOver() const { return goal_search_.has_value() && table_.now() >= round_.end; }
+
+  absl::Status MakeRoom(const Attempt& attempt);
+  // The idle block that will be used again last leaves. False if there is none, or if the host or
+  // the driver refuses.
+  bool EvictOne();
   bool Evict(SwapId id);
   enum class Room { kMake, kAsThereIs };
   absl::Status Fetch(SwapId id, Room room);
+  bool ComeDown();
+  bool FetchAhead();
+  void EndRound();
+  void CountWait(Clock::time_point since);
   absl::Status CopyWithoutMutex(const SwapBlock& block, CopyDirection direction);
   void WaitForChange();
 
@@ -104,7 +136,15 @@ class Swapper {
   std::thread::id turn_;                 // whose it is; nobody's
   int turn_depth_ = 0;                   // a thread's ops may be nested
   OpTime look_again_at_ = 0;             // when something on the host will be wanted soon
+  OpTime come_down_at_ = 0;              // not before: nothing could be given back
   SwapStats stats_;
+
+  std::optional<GoalSearch> goal_search_;
+  struct {
+    Clock::time_point begin;
+    OpTime end = 0;
+    std::uint64_t wait_ns = 0;  // at the beginning
+  } round_;
 };
 
 }  // namespace thimble

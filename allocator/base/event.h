@@ -16,10 +16,13 @@ enum class EventKind : std::uint8_t {
   // So far, bytes: requests while a plan was in use; address: of these, at their planned place;
   // key: of these, at the same address as the time before.
   kPlan = 5,
-  kSwap = 6,  // so far, bytes: left the device; key: came back; address: are on the host now
+  // So far, bytes: left the device; key: came back; address: are on the host now; stream:
+  // nanoseconds that ops and requests waited for copies.
+  kSwap = 6,
   kOp = 7,    // an op begins; key: which
   kUse = 8,   // address: a block that this op uses
-  kLast = kUse,
+  kCopy = 9,  // so far, nanoseconds that copies took: bytes: out; key: in
+  kLast = kCopy,
 };
 
 struct Event {

@@ -1,6 +1,5 @@
 #include "allocator/base/stable_hash.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace thimble {
@@ -22,10 +21,17 @@ std::uint64_t StableHash(absl::string_view text) {
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are read as they lie in memory");
   constexpr std::size_t kWord = sizeof(std::uint64_t);
   std::uint64_t hash = Mix(text.size() + 1);
-  for (std::size_t at = 0; at < text.size(); at += kWord) {
+  const auto add = [&](std::uint64_t word) { hash = Mix(hash + 0x9E3779B97F4A7C15u + word); };
+  std::size_t at = 0;
+  for (; at + kWord <= text.size(); at += kWord) {
     std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min(kWord, text.size() - at));
-    hash = Mix(hash + 0x9E3779B97F4A7C15u + word);
+    std::memcpy(&word, text.data() + at, kWord);  // of a fixed size: one load
+    add(word);
+  }
+  if (at < text.size()) {
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, text.data() + at, text.size() - at);
+    add(rest);
   }
   return hash;
 }

@@ -88,13 +88,22 @@ absl::Status CostDriver::SetAccess(Address address, Bytes bytes) {
   return base().SetAccess(address, bytes);
 }
 
-absl::Status CostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                              StreamId stream) {
+absl::Status CostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
   const double size = static_cast<double>(bytes);
   Pay(DriverCall::kCopy, direction == CopyDirection::kToHost
                              ? prices_.copy_out_us + size / prices_.copy_out_bytes_per_us
                              : prices_.copy_in_us + size / prices_.copy_in_bytes_per_us);
-  return base().Copy(device, host, bytes, direction, stream);
+  return base().Copy(device, host, bytes, direction);
+}
+
+absl::Status CostDriver::PinHost(void* host, Bytes bytes) {
+  Pay(DriverCall::kPinHost, 0);
+  return base().PinHost(host, bytes);
+}
+
+absl::Status CostDriver::UnpinHost(void* host) {
+  Pay(DriverCall::kUnpinHost, 0);
+  return base().UnpinHost(host);
 }
 
 absl::StatusOr<StreamSeq> CostDriver::Record(StreamId stream) {

@@ -4,8 +4,9 @@
 //
 // The model is pessimistic on purpose. SetAccess pays once per mapping it covers, although one call
 // may cover a whole range and may be cheaper then: nobody has published that. The other calls pay
-// per call, copies per byte as well. What has no published price (Release, Destroy, Record, Passed,
-// Wait, GetMemoryInfo) is counted and free. A call that fails is counted and pays too.
+// per call, copies per byte as well. What has no published price (Release, Destroy, PinHost,
+// UnpinHost, Record, Passed, Wait, GetMemoryInfo) is counted and free. A call that fails is counted
+// and pays too.
 //
 // Thread-safe.
 #pragma once
@@ -57,8 +58,9 @@ class CostDriver : public ForwardingDriver {
   absl::Status Map(Address address, Bytes bytes, ChunkHandle chunk) override;
   absl::Status Unmap(Address address, Bytes bytes) override;
   absl::Status SetAccess(Address address, Bytes bytes) override;
-  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                    StreamId stream) override;
+  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) override;
+  absl::Status PinHost(void* host, Bytes bytes) override;
+  absl::Status UnpinHost(void* host) override;
   absl::StatusOr<StreamSeq> Record(StreamId stream) override;
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override;
   absl::Status Wait(StreamId stream, StreamSeq point) override;

@@ -41,6 +41,11 @@ namespace thimble {
   X(cuMemImportFromShareableHandle) \
   X(cuMemcpyHtoDAsync_v2)           \
   X(cuMemcpyDtoHAsync_v2)           \
+  X(cuMemHostRegister_v2)           \
+  X(cuMemHostUnregister)            \
+  X(cuStreamCreate)                 \
+  X(cuStreamSynchronize)            \
+  X(cuStreamDestroy_v2)             \
   X(cuEventCreate)                  \
   X(cuEventDestroy_v2)              \
   X(cuEventRecord)                  \

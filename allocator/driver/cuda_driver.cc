@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/driver/cuda_api.h"
+#include "allocator/driver/cuda_copy_engines.h"
 #include "allocator/driver/cuda_streams.h"
 
 namespace thimble {
@@ -107,7 +108,8 @@ CudaDriver::CudaDriver(std::unique_ptr<const CudaApi> api, const CudaOptions& op
       context_(context),
       shareable_(options.shareable),
       accessors_{device},
-      streams_(std::make_unique<CudaStreams>(*api_, context)) {
+      streams_(std::make_unique<CudaStreams>(*api_, context)),
+      engines_(std::make_unique<CudaCopyEngines>(*api_, context)) {
   accessors_.insert(accessors_.end(), options.peers.begin(), options.peers.end());
 }
 
@@ -118,6 +120,7 @@ CudaDriver::~CudaDriver() {
     // and no further call could do better.
     if (context.result() != CUDA_SUCCESS) return;
     streams_->DestroyEvents();
+    engines_->DestroyStreams();
   }
   api_->cuDevicePrimaryCtxRelease_v2(device_);
 }
@@ -176,15 +179,17 @@ absl::Status CudaDriver::SetAccess(Address address, Bytes bytes) {
               [&] { return api_->cuMemSetAccess(address, bytes, access.data(), access.size()); });
 }
 
-absl::Status CudaDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                              StreamId stream) {
-  const auto queue = reinterpret_cast<CUstream>(static_cast<std::uintptr_t>(stream));
-  if (direction == CopyDirection::kToDevice) {
-    return Call("cuMemcpyHtoDAsync",
-                [&] { return api_->cuMemcpyHtoDAsync_v2(device, host, bytes, queue); });
-  }
-  return Call("cuMemcpyDtoHAsync",
-              [&] { return api_->cuMemcpyDtoHAsync_v2(host, device, bytes, queue); });
+absl::Status CudaDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
+  return engines_->Copy(device, host, bytes, direction);
+}
+
+absl::Status CudaDriver::PinHost(void* host, Bytes bytes) {
+  return Call("cuMemHostRegister",
+              [&] { return api_->cuMemHostRegister_v2(host, bytes, /*Flags=*/0); });
+}
+
+absl::Status CudaDriver::UnpinHost(void* host) {
+  return Call("cuMemHostUnregister", [&] { return api_->cuMemHostUnregister(host); });
 }
 
 absl::StatusOr<StreamSeq> CudaDriver::Record(StreamId stream) { return streams_->Record(stream); }

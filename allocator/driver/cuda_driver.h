@@ -1,4 +1,4 @@
-// A CUDA GPU: the twelve calls on the virtual memory functions of libcuda (cuMem*).
+// A CUDA GPU: the fourteen calls on the virtual memory functions of libcuda (cuMem*).
 //
 //   - libcuda is opened when a driver is opened. A machine without it, without a GPU or with one
 //   too
@@ -25,6 +25,7 @@ struct CUctx_st;  // *CUcontext
 namespace thimble {
 
 struct CudaApi;
+class CudaCopyEngines;
 class CudaStreams;
 
 struct CudaOptions {
@@ -51,8 +52,9 @@ class CudaDriver : public Driver {
   absl::Status Map(Address address, Bytes bytes, ChunkHandle chunk) override;
   absl::Status Unmap(Address address, Bytes bytes) override;
   absl::Status SetAccess(Address address, Bytes bytes) override;
-  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                    StreamId stream) override;
+  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) override;
+  absl::Status PinHost(void* host, Bytes bytes) override;
+  absl::Status UnpinHost(void* host) override;
   absl::StatusOr<StreamSeq> Record(StreamId stream) override;
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override;
   absl::Status Wait(StreamId stream, StreamSeq point) override;
@@ -78,6 +80,7 @@ class CudaDriver : public Driver {
   const bool shareable_;
   std::vector<int> accessors_;  // devices that SetAccess opens memory to: ours, then the peers
   std::unique_ptr<CudaStreams> streams_;
+  std::unique_ptr<CudaCopyEngines> engines_;
 };
 
 }  // namespace thimble

@@ -136,10 +136,19 @@ absl::Status DelayDriver::SetAccess(Address address, Bytes bytes) {
   return base().SetAccess(address, bytes);
 }
 
-absl::Status DelayDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                               StreamId stream) {
+absl::Status DelayDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
   const Window window(*this, DriverCall::kCopy);
-  return base().Copy(device, host, bytes, direction, stream);
+  return base().Copy(device, host, bytes, direction);
+}
+
+absl::Status DelayDriver::PinHost(void* host, Bytes bytes) {
+  const Window window(*this, DriverCall::kPinHost);
+  return base().PinHost(host, bytes);
+}
+
+absl::Status DelayDriver::UnpinHost(void* host) {
+  const Window window(*this, DriverCall::kUnpinHost);
+  return base().UnpinHost(host);
 }
 
 absl::StatusOr<MemoryInfo> DelayDriver::GetMemoryInfo() {

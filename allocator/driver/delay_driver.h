@@ -49,8 +49,9 @@ class DelayDriver : public ForwardingDriver {
   absl::Status Map(Address address, Bytes bytes, ChunkHandle chunk) override;
   absl::Status Unmap(Address address, Bytes bytes) override;
   absl::Status SetAccess(Address address, Bytes bytes) override;
-  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                    StreamId stream) override;
+  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) override;
+  absl::Status PinHost(void* host, Bytes bytes) override;
+  absl::Status UnpinHost(void* host) override;
   absl::StatusOr<StreamSeq> Record(StreamId stream) override;
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override;
   absl::Status Wait(StreamId stream, StreamSeq point) override;

@@ -1,5 +1,5 @@
-// What Thimble needs of a device: twelve calls. Everything above this file is written against them
-// and cannot tell the implementations apart:
+// What Thimble needs of a device: fourteen calls. Everything above this file is written against
+// them and cannot tell the implementations apart:
 //
 //   HostDriver   memfd on Linux, as strict as CUDA                  (tests, TF's CPU device)
 //   CudaDriver   cuMem* of libcuda, opened at run time              (GPUs)
@@ -71,9 +71,15 @@ class Driver {
   // may cover many mappings.
   virtual absl::Status SetAccess(Address address, Bytes bytes) = 0;
 
-  // Ordered after the work already in `stream`; `host` must stay valid until the copy is passed.
-  virtual absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                            StreamId stream) = 0;
+  // Over when it returns. It is made by an engine of its own for each direction, beside the work in
+  // all streams and in no order with it: whoever used the bytes last must be passed.
+  virtual absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) = 0;
+
+  // Host memory, whole pages, that copies will be made from and to: they are several times faster
+  // then. No byte may be pinned twice; Unpin takes the address that was pinned, before the memory
+  // goes.
+  virtual absl::Status PinHost(void* host, Bytes bytes) = 0;
+  virtual absl::Status UnpinHost(void* host) = 0;
 
   // The frontier of a stream: Record names the point behind all work submitted so far, Passed asks
   // without waiting whether the device is beyond it, Wait blocks until it is.

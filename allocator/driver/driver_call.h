@@ -1,5 +1,5 @@
-// The twelve calls of a Driver as values: for drivers that wrap another one and count, delay, price
-// or fail its calls.
+// The fourteen calls of a Driver as values: for drivers that wrap another one and count, delay,
+// price or fail its calls.
 #pragma once
 
 #include <array>
@@ -19,25 +19,28 @@ enum class DriverCall : std::uint8_t {
   kUnmap,
   kSetAccess,
   kCopy,
+  kPinHost,
+  kUnpinHost,
   kRecord,
   kPassed,
   kWait,
   kGetMemoryInfo,
 };
 
-inline constexpr std::size_t kDriverCallCount = 12;
+inline constexpr std::size_t kDriverCallCount = 14;
 
 inline constexpr std::array<DriverCall, kDriverCallCount> kAllDriverCalls = {
-    DriverCall::kReserve, DriverCall::kRelease, DriverCall::kCreate,    DriverCall::kDestroy,
-    DriverCall::kMap,     DriverCall::kUnmap,   DriverCall::kSetAccess, DriverCall::kCopy,
-    DriverCall::kRecord,  DriverCall::kPassed,  DriverCall::kWait,      DriverCall::kGetMemoryInfo,
+    DriverCall::kReserve, DriverCall::kRelease,       DriverCall::kCreate,    DriverCall::kDestroy,
+    DriverCall::kMap,     DriverCall::kUnmap,         DriverCall::kSetAccess, DriverCall::kCopy,
+    DriverCall::kPinHost, DriverCall::kUnpinHost,     DriverCall::kRecord,    DriverCall::kPassed,
+    DriverCall::kWait,    DriverCall::kGetMemoryInfo,
 };
 
 // The name of the member function: "Reserve", "SetAccess".
 constexpr const char* DriverCallName(DriverCall call) {
   constexpr std::array<const char*, kDriverCallCount> kNames = {
-      "Reserve",   "Release", "Create", "Destroy", "Map",  "Unmap",
-      "SetAccess", "Copy",    "Record", "Passed",  "Wait", "GetMemoryInfo",
+      "Reserve", "Release", "Create",    "Destroy", "Map",    "Unmap", "SetAccess",
+      "Copy",    "PinHost", "UnpinHost", "Record",  "Passed", "Wait",  "GetMemoryInfo",
   };
   return kNames[static_cast<std::size_t>(call)];
 }

@@ -71,10 +71,19 @@ absl::Status FaultDriver::SetAccess(Address address, Bytes bytes) {
   return base().SetAccess(address, bytes);
 }
 
-absl::Status FaultDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                               StreamId stream) {
+absl::Status FaultDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
   THIMBLE_RETURN_IF_ERROR(Meet(DriverCall::kCopy));
-  return base().Copy(device, host, bytes, direction, stream);
+  return base().Copy(device, host, bytes, direction);
+}
+
+absl::Status FaultDriver::PinHost(void* host, Bytes bytes) {
+  THIMBLE_RETURN_IF_ERROR(Meet(DriverCall::kPinHost));
+  return base().PinHost(host, bytes);
+}
+
+absl::Status FaultDriver::UnpinHost(void* host) {
+  THIMBLE_RETURN_IF_ERROR(Meet(DriverCall::kUnpinHost));
+  return base().UnpinHost(host);
 }
 
 absl::StatusOr<StreamSeq> FaultDriver::Record(StreamId stream) {

@@ -27,10 +27,11 @@ class ForwardingDriver : public Driver {
   absl::Status SetAccess(Address address, Bytes bytes) override {
     return base_.SetAccess(address, bytes);
   }
-  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                    StreamId stream) override {
-    return base_.Copy(device, host, bytes, direction, stream);
+  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) override {
+    return base_.Copy(device, host, bytes, direction);
   }
+  absl::Status PinHost(void* host, Bytes bytes) override { return base_.PinHost(host, bytes); }
+  absl::Status UnpinHost(void* host) override { return base_.UnpinHost(host); }
   absl::StatusOr<StreamSeq> Record(StreamId stream) override { return base_.Record(stream); }
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override {
     return base_.Passed(stream, point);

@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
@@ -283,8 +285,7 @@ void HostDriver::FreeBytes(FileRange dead) {
   file_ranges_.Give(dead.offset, dead.bytes);
 }
 
-absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                              StreamId /*stream*/) {
+absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
   if (bytes == 0) return absl::OkStatus();
   {
     MutexLock lock(&mutex_);
@@ -297,6 +298,31 @@ absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirec
     std::memcpy(host, Pointer(device), bytes);
   }
   return absl::OkStatus();
+}
+
+// There is nothing to do, but what CUDA forbids is refused.
+absl::Status HostDriver::PinHost(void* host, Bytes bytes) {
+  const Address begin = reinterpret_cast<Address>(host);
+  const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+  if (begin % page != 0 || bytes == 0 || bytes % page != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%d bytes at %#x are not whole pages", bytes, begin));
+  }
+  MutexLock lock(&mutex_);
+  const auto next = pinned_.lower_bound(begin + bytes);
+  if (next != pinned_.begin() && std::prev(next)->first + std::prev(next)->second > begin) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%d bytes at %#x are pinned in part already", bytes, begin));
+  }
+  pinned_.emplace_hint(next, begin, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status HostDriver::UnpinHost(void* host) {
+  MutexLock lock(&mutex_);
+  if (pinned_.erase(reinterpret_cast<Address>(host)) > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("nothing was pinned at %#x", reinterpret_cast<Address>(host)));
 }
 
 absl::StatusOr<StreamSeq> HostDriver::Record(StreamId stream) {

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -58,8 +59,9 @@ class HostDriver : public Driver {
   absl::Status Map(Address address, Bytes bytes, ChunkHandle chunk) override;
   absl::Status Unmap(Address address, Bytes bytes) override;
   absl::Status SetAccess(Address address, Bytes bytes) override;
-  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                    StreamId stream) override;
+  absl::Status Copy(Address device, void* host, Bytes bytes, CopyDirection direction) override;
+  absl::Status PinHost(void* host, Bytes bytes) override;
+  absl::Status UnpinHost(void* host) override;
   absl::StatusOr<StreamSeq> Record(StreamId stream) override;
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override;
   absl::Status Wait(StreamId stream, StreamSeq point) override;
@@ -104,6 +106,7 @@ class HostDriver : public Driver {
   SpareAreas spare_areas_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t booked_areas_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<StreamId, StreamSeq> recorded_ ABSL_GUARDED_BY(mutex_);
+  std::map<Address, Bytes> pinned_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace thimble

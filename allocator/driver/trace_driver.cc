@@ -80,14 +80,23 @@ absl::Status TraceDriver::SetAccess(Address address, Bytes bytes) {
   return status;
 }
 
-absl::Status TraceDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction,
-                               StreamId stream) {
-  absl::Status status = base().Copy(device, host, bytes, direction, stream);
+absl::Status TraceDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
+  absl::Status status = base().Copy(device, host, bytes, direction);
   const char* const to = direction == CopyDirection::kToDevice ? "device" : "host";
-  sink_(Line(DriverCall::kCopy,
-             absl::StrCat(Place(device, bytes), ", to=", to,
-                          ", stream=", Hexed(static_cast<std::uint64_t>(stream))),
-             status.ToString()));
+  sink_(
+      Line(DriverCall::kCopy, absl::StrCat(Place(device, bytes), ", to=", to), status.ToString()));
+  return status;
+}
+
+absl::Status TraceDriver::PinHost(void* host, Bytes bytes) {
+  absl::Status status = base().PinHost(host, bytes);
+  sink_(Line(DriverCall::kPinHost, absl::StrCat("bytes=", bytes), status.ToString()));
+  return status;
+}
+
+absl::Status TraceDriver::UnpinHost(void* host) {
+  absl::Status status = base().UnpinHost(host);
+  sink_(Line(DriverCall::kUnpinHost, "", status.ToString()));
   return status;
 }
 

@@ -1,6 +1,6 @@
 #include "allocator/harmony/json.h"
 
-#include <cstdint>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 namespace thimble::harmony {
 namespace {
 
-std::string Whole(double bytes) { return absl::StrCat(static_cast<std::int64_t>(bytes + 0.5)); }
+std::string Whole(double bytes) { return absl::StrCat(std::llround(bytes)); }
 
 std::string List(const std::vector<int>& numbers) {
   return absl::StrCat("[", absl::StrJoin(numbers, ","), "]");
@@ -45,6 +45,7 @@ std::string PlanJson(const Schedule& schedule) {
     (plan.tasks[t].is_backward() ? backward : forward).push_back(TaskJson(plan.tasks[t], is_fused));
   }
   std::vector<std::string> peaks;
+  peaks.reserve(schedule.peak_bytes.size());
   for (const double bytes : schedule.peak_bytes) peaks.push_back(Whole(bytes));
   return absl::StrCat(
       absl::StrFormat(R"({"mode":"%s","gpus":%d,"batch":%d,"rules":"%s","layers":%d,)",
@@ -62,14 +63,17 @@ std::string PlanJson(const Schedule& schedule) {
 
 std::string ScheduleJson(const Schedule& schedule) {
   std::vector<std::string> streams;
+  streams.reserve(kStreams);
   for (int i = 0; i < kStreams; ++i) {
     streams.push_back(absl::StrCat("\"", NameOf(static_cast<Stream>(i)), "\""));
   }
   std::vector<std::string> kinds;
+  kinds.reserve(static_cast<int>(Kind::kDelete) + 1);
   for (int i = 0; i <= static_cast<int>(Kind::kDelete); ++i) {
     kinds.push_back(absl::StrCat("\"", NameOf(static_cast<Kind>(i)), "\""));
   }
   std::vector<std::string> steps;
+  steps.reserve(schedule.steps.size());
   for (const Step& step : schedule.steps) {
     steps.push_back(absl::StrFormat(
         "[%d,%d,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g]", step.gpu, static_cast<int>(step.stream),

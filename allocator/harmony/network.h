@@ -34,7 +34,6 @@ class Network {
   Route MakeRoute(const Server& server, int from, int to) const;
 
   int ends_ = 0;  // GPUs and the host
-  int directions_ = 2;
   std::vector<double> capacities_;
   std::vector<Route> routes_;
   mutable std::vector<double> left_;  // scratch of Share()

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace thimble::harmony {
 namespace {
 
 // Into `count` packs of about the same sum; empty if one of them would be.
 std::vector<Pack> BalancedSplit(const std::vector<double>& values, int count, bool whole_numbers) {
-  std::vector<double> sums;
-  double sum = 0;
-  for (const double value : values) sums.push_back(sum += value);
+  std::vector<double> sums(values.size());
+  std::partial_sum(values.begin(), values.end(), sums.begin());
+  const double sum = sums.empty() ? 0 : sums.back();
   const double part = whole_numbers ? std::floor(sum / count) : sum / count;
   std::vector<Pack> packs;
   int first = 0;

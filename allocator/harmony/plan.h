@@ -48,6 +48,9 @@ struct Plan {
   bool prefetch = true;  // of rules harmony; the others always do
   int gpus = 1;
   int batch = 1;  // all samples of an iteration
+  // What a task hands to the next one waits on the host, not on the GPU: slower, but in the least
+  // memory.
+  bool boundaries_on_host = false;
   std::vector<Task> tasks;
 
   int forward_count() const;

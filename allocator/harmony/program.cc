@@ -44,12 +44,13 @@ struct Lane {
 
 class Builder {
  public:
-  Builder(const Costs& costs, const Server& server, const Plan& plan)
+  Builder(const Costs& costs, const Server& server, const Plan& plan, bool one_for_all)
       : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()), heads_(Heads()) {
-    const int lanes = plan.mode == Mode::kPipeline ? 1 : plan.gpus;
-    lanes_.resize(lanes);
+    const bool is_pipeline = plan.mode == Mode::kPipeline;
+    sharers_ = is_pipeline ? 1 : plan.gpus;
+    lanes_.resize(one_for_all ? 1 : sharers_);
     before_.resize(plan.gpus);
-    out_.queues.resize(plan.gpus * kStreams);
+    out_.queues.resize(static_cast<std::size_t>(plan.gpus) * kStreams);
     out_.need.resize(plan.gpus);
     out_.comfort.resize(plan.gpus);
     out_.last_compute.resize(plan.gpus);
@@ -87,7 +88,7 @@ class Builder {
   const Task& task() const { return plan_.tasks[task_]; }
   int count() const { return static_cast<int>(task().microbatches.size()); }
   int size(int i) const { return task().microbatches[i]; }
-  double share() const { return 1.0 / static_cast<double>(lanes_.size()); }
+  double share() const { return 1.0 / sharers_; }
 
   int AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample, double bytes,
             double seconds, int microbatch);
@@ -143,6 +144,7 @@ class Builder {
   const int fused_;
   const std::vector<Head> heads_;
   Program out_;
+  int sharers_ = 1;  // GPUs that fetch weights and sum gradients together
   std::vector<Lane> lanes_;
   std::vector<Before> before_;  // by GPU
   int task_ = 0;
@@ -239,21 +241,22 @@ void Builder::AddWeights() {
 }
 
 void Builder::BeginTask() {
-  const int lanes = static_cast<int>(lanes_.size());
   for (const Lane& lane : lanes_) {
     gpu_ = GpuOf(lane);
     place_ = static_cast<int>(out_.need[gpu_].size());
     AddWeights();
   }
-  if (lanes == 1) return;
+  if (sharers_ == 1) return;
+  const int lanes = static_cast<int>(lanes_.size());
   for (std::size_t w = 0; w < weights_.size(); ++w) {
     if (before_[gpu_].weights[w].task != task_) continue;  // from the task before
     std::vector<int> parts;
-    for (const Before& before : before_) parts.push_back(before.weights[w].op);
+    parts.reserve(lanes);
+    for (int gpu = 0; gpu < lanes; ++gpu) parts.push_back(before_[gpu].weights[w].op);
     for (int gpu = 0; gpu < lanes; ++gpu) {
       gpu_ = gpu;
       Held& one = before_[gpu].weights[w];
-      const double moved = costs_.WeightBytes(one.layers) * (lanes - 1) * share();
+      const double moved = costs_.WeightBytes(one.layers) * (sharers_ - 1) * share();
       one.op = AddOp(Kind::kGather, Stream::kPeerIn, one.layers, 0, plan_.share(), moved,
                      moved / server_.peer_bytes_per_second, 0);
       for (const int part : parts) Wait(one.op, part);
@@ -553,7 +556,6 @@ void Builder::BuildBackward(Lane& lane, int i) {
 
 // Every lane has run its backward: gradients are summed, go to the host and are applied there.
 void Builder::BuildGradients() {
-  const int lanes = static_cast<int>(lanes_.size());
   for (int c = static_cast<int>(cuts_.size()) - 2; c >= 0; --c) {
     const Pack layers = {cuts_[c], cuts_[c + 1] - 1};
     const double bytes = costs_.WeightBytes(layers);
@@ -561,8 +563,8 @@ void Builder::BuildGradients() {
       gpu_ = ready.gpu;
       place_ = ready.place;
       int last = ready.op;
-      if (lanes > 1) {
-        const double moved = bytes * (lanes - 1) * share();
+      if (sharers_ > 1) {
+        const double moved = bytes * (sharers_ - 1) * share();
         last = AddOp(Kind::kReduce, Stream::kPeerIn, layers, 0, plan_.share(), moved,
                      moved / server_.peer_bytes_per_second, 0);
         for (const Ready& other : reduce_[c]) Wait(last, other.op);
@@ -595,7 +597,9 @@ void Builder::BuildTask(Lane& lane) {
   BuildNeeds(lane);
   TakeOutputs(lane);
   // What a GPU hands to itself waits on the host, if there is no room for all of it.
-  const bool by_host = next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes;
+  const bool by_host =
+      has_next && (plan_.boundaries_on_host ||
+                   (next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes));
   for (int i = 0; i < count(); ++i) {
     if (task().is_backward()) {
       BuildBackward(lane, i);
@@ -608,8 +612,10 @@ void Builder::BuildTask(Lane& lane) {
   if (by_host) {
     const int layer = task().is_backward() ? task().pack.first : task().pack.last + 1;
     const double output = costs_.InputBytes(size(0), layer);
-    out_.need[gpu_].back() -= (count() - 1) * output;
-    out_.comfort[gpu_].back() -= (count() - 1) * output;
+    if (next_is_here_) {
+      out_.need[gpu_].back() -= (count() - 1) * output;
+      out_.comfort[gpu_].back() -= (count() - 1) * output;
+    }
     for (Piece& piece : outputs_) {
       const int op =
           Copy(Kind::kBoundaryOut, Stream::kOut, layer, piece.first_sample, piece.end_sample, 0);
@@ -635,8 +641,8 @@ void Lists::Finish(int count) {
   pairs_.clear();
 }
 
-Program BuildProgram(const Costs& costs, const Server& server, const Plan& plan) {
-  return Builder(costs, server, plan).Build();
+Program BuildProgram(const Costs& costs, const Server& server, const Plan& plan, bool one_for_all) {
+  return Builder(costs, server, plan, one_for_all).Build();
 }
 
 }  // namespace thimble::harmony

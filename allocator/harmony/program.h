@@ -79,6 +79,8 @@ struct Program {
   std::vector<std::vector<int>> last_compute;  // the op after which the task is over
 };
 
-Program BuildProgram(const Costs& costs, const Server& server, const Plan& plan);
+// `one_for_all`: of a dp plan, GPU 0 alone, whose peers do the same at the same time.
+Program BuildProgram(const Costs& costs, const Server& server, const Plan& plan,
+                     bool one_for_all = false);
 
 }  // namespace thimble::harmony

@@ -33,9 +33,10 @@ class Search {
   }
 
  private:
+  // The largest first: they are the fastest, mostly, and then others need no look.
   std::vector<int> Divisors() const {
     std::vector<int> sizes;
-    for (int size = 1; size <= std::min(plan_.share(), costs_.largest()); ++size) {
+    for (int size = std::min(plan_.share(), costs_.largest()); size >= 1; --size) {
       if (plan_.share() % size == 0) sizes.push_back(size);
     }
     return sizes;
@@ -65,8 +66,24 @@ class Search {
     }
   }
 
+  // Of computing alone.
+  double LeastSeconds(int forward_size, int backward_size, int fused_first) const {
+    const double share = plan_.share();
+    double seconds = costs_.Seconds(Pass::kBackward, backward_size, {0, costs_.layer_count() - 1}) *
+                     share / backward_size;
+    if (fused_first > 0) {
+      seconds +=
+          costs_.Seconds(Pass::kForward, forward_size, {0, fused_first - 1}) * share / forward_size;
+    }
+    return plan_.mode == Mode::kPipeline ? seconds / plan_.gpus : seconds;
+  }
+
   void Evaluate(int forward_size, const std::vector<Pack>& forward, int backward_size,
                 const std::vector<Pack>& backward) {
+    if (best_.size() == most_ &&
+        LeastSeconds(forward_size, backward_size, backward.back().first) > best_.back().seconds) {
+      return;
+    }
     plan_.tasks.clear();
     const auto add = [&](const Pack& pack, Pass pass, int size) {
       Task task;

@@ -18,7 +18,7 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 2600000;   // in ops of the simulator
+constexpr double kWorkPerSecond = 4500000;   // in ops of the simulator
 constexpr std::uint64_t kWorkPerPlan = 300;  // beside its ops
 constexpr double kMostOverTime = 1.6;        // of a machine that is slower than that
 // What a byte that is swapped costs in a comparison of plans, and one beyond the limit: in seconds
@@ -48,13 +48,14 @@ class Search {
                       std::chrono::duration<double>(options.seconds * kMostOverTime))) {}
 
   std::optional<Schedule> Run() {
-    for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
+    for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
       if (!IsAllowed(mode)) continue;
       Seeds(mode);
     }
     const double modes = IsAllowed(Mode::kPipeline) && IsAllowed(Mode::kDataParallel) ? 2 : 1;
     double share = 0;
-    for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
+    // Plans of dp are the quicker ones to run, and good ones spare a look at most others.
+    for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
       if (!IsAllowed(mode)) continue;
       share += 0.5 / modes;
       Grid(mode, static_cast<std::uint64_t>(budget_ * share));
@@ -135,7 +136,7 @@ void Search::Seeds(Mode mode) {
   search.mode = mode;
   search.prefetch = true;
   search.packers = PackerSet::kAll;
-  for (const double part : {1.0, 0.9, 0.8, 0.7, 0.5}) {
+  for (const double part : {1.0, 0.9, 0.8, 0.6}) {
     Server smaller = server_;
     smaller.memory_bytes *= part;
     for (const Schedule& found : SearchPublished(costs_, smaller, batch_, search, 8)) {
@@ -218,6 +219,7 @@ void Search::Smallest() {
     for (auto count = counts.rbegin(); count != counts.rend() && !IsOver(budget_); ++count) {
       Shape shape;
       shape.mode = mode;
+      shape.boundaries_on_host = true;
       shape.fused_first = layers - 1;
       shape.forward_count = shape.backward_count = shape.fused_count = *count;
       for (int layer = 0; layer + 1 < layers; ++layer) shape.forward.push_back(layer);
@@ -324,6 +326,16 @@ bool MayKeep(const Plan& plan, int task) {
   return true;
 }
 
+void HalveSegments(Task& task) {
+  std::vector<int> firsts;
+  for (const Pack& segment : SegmentsDown(task)) {
+    const int middle = (segment.first + segment.last + 1) / 2;
+    if (middle > segment.first) firsts.push_back(middle);
+    firsts.push_back(segment.first);
+  }
+  task.segments.assign(firsts.rbegin(), firsts.rend());
+}
+
 Plan Search::Keep(const Candidate& best) {
   Plan plan = PlanOf(costs_, server_, best.shape, batch_);
   double cost = best.cost;
@@ -331,13 +343,16 @@ Plan Search::Keep(const Candidate& best) {
   for (int by = 32; by > 0; by /= 2) {
     for (int t = plan.fused() + 1; t < tasks && !IsOver(budget_); ++t) {
       if (!MayKeep(plan, t)) continue;
-      for (const bool on_host : {false, true}) {
+      // On the GPU, on the host, and on the host with shorter segments, which leave room for more.
+      for (const int way : {0, 1, 2}) {
+        const bool on_host = way > 0;
         Plan other = plan;
         Task& task = other.tasks[t];
         if (task.kept_layers > 0 && task.kept_on_host != on_host) continue;
         task.kept_layers += by;
         task.kept_on_host = on_host;
         if (task.kept_layers > task.pack.last - task.pack.first + 1) continue;
+        if (way == 2) HalveSegments(task);
         ++plans_;
         const double changed = CostOf(other);
         if (changed >= cost) continue;

@@ -64,6 +64,7 @@ Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int ba
   plan.mode = shape.mode;
   plan.gpus = gpus;
   plan.batch = batch;
+  plan.boundaries_on_host = shape.boundaries_on_host;
   const auto add = [&](Pack pack, Pass pass, int count) {
     Task task;
     task.pack = pack;
@@ -91,6 +92,7 @@ Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int ba
 Shape ShapeOf(const Plan& plan) {
   Shape shape;
   shape.mode = plan.mode;
+  shape.boundaries_on_host = plan.boundaries_on_host;
   const int fused = plan.fused();
   shape.fused_first = plan.tasks[fused].pack.first;
   shape.fused_count = static_cast<int>(plan.tasks[fused].microbatches.size());

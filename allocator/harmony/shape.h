@@ -17,6 +17,7 @@ struct Shape {
   int forward_count = 1;  // of microbatches
   int backward_count = 1;
   int fused_count = 1;
+  bool boundaries_on_host = false;
 };
 
 // What a task with this pack needs at least to run, as one segment.

@@ -120,11 +120,19 @@ bool Run::HasRoom(int op) const {
   if (is_due) return true;
   const double comfort = program_.comfort[gpu][place];
   if (one.place == place) {
-    return comfort <= memory_ &&
-           used_[gpu] + std::max(bytes, comfort - held_[gpu][place]) <= memory_;
+    // The next microbatch is part of the comfort; what is for later ones comes on top.
+    const double left = one.microbatch == microbatch + 1
+                            ? std::max(bytes, comfort - held_[gpu][place])
+                            : bytes + comfort;
+    return used_[gpu] + left <= memory_;
   }
-  const double reserve = std::min(comfort, memory_) - held_[gpu][place];
-  return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_;
+  // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
+  if (one.microbatch > (program_.comfort[gpu][one.place] <= memory_ ? 1 : 0)) return false;
+  double reserve = std::max(0.0, std::min(comfort, memory_) - held_[gpu][place]);
+  for (int next = place + 1; next < one.place; ++next) {
+    reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);
+  }
+  return used_[gpu] + bytes + reserve <= memory_;
 }
 
 void Run::Start(int op, int queue) {
@@ -280,14 +288,37 @@ std::vector<Step> Run::Steps() const {
   return steps;
 }
 
+// GPU 0 with its part of the bandwidth, if all GPUs hang under one switch and are equal: then all
+// of them do the same at the same time.
+std::optional<Server> OneForAll(const Server& server) {
+  for (const Gpu& gpu : server.gpus) {
+    if (gpu.under != server.gpus[0].under ||
+        gpu.link_bytes_per_second != server.gpus[0].link_bytes_per_second) {
+      return std::nullopt;
+    }
+  }
+  Server one = server;
+  one.gpus.resize(1);
+  one.nvlinks.clear();
+  for (Switch& each : one.switches) each.uplink_bytes_per_second /= server.gpu_count();
+  return one;
+}
+
 }  // namespace
 
 Simulator::Simulator(const Costs& costs, const Server& server)
-    : costs_(costs), server_(server), network_(server) {}
+    : costs_(costs),
+      server_(server),
+      network_(server),
+      one_for_all_(OneForAll(server)),
+      network_of_one_(one_for_all_.has_value() ? std::optional<Network>(*one_for_all_)
+                                               : std::nullopt) {}
 
 Simulator::Outcome Simulator::Try(const Plan& plan) {
-  const Program program = BuildProgram(costs_, server_, plan);
-  harmony::Run run(program, network_, server_);
+  const bool is_one = plan.mode == Mode::kDataParallel && one_for_all_.has_value();
+  const Server& server = is_one ? *one_for_all_ : server_;
+  const Program program = BuildProgram(costs_, server_, plan, is_one);
+  harmony::Run run(program, is_one ? *network_of_one_ : network_, server);
   const bool is_done = run.Go();
   work_ += program.ops.size();
   Outcome outcome;
@@ -296,6 +327,7 @@ Simulator::Outcome Simulator::Try(const Plan& plan) {
     const Stream stream = op.step.stream;
     if (stream == Stream::kIn || stream == Stream::kOut) outcome.swap_bytes += op.step.bytes;
   }
+  if (is_one) outcome.swap_bytes *= plan.gpus;
   return outcome;
 }
 

@@ -30,6 +30,7 @@ class Simulator {
     double seconds = 0;  // infinite if memory does not suffice
     double swap_bytes = 0;
   };
+  // Without the steps. Where all GPUs are equal, one stands for all of a dp plan.
   Outcome Try(const Plan& plan);
   std::optional<Schedule> Run(const Plan& plan);
 
@@ -40,6 +41,8 @@ class Simulator {
   const Costs& costs_;
   const Server& server_;
   const Network network_;
+  const std::optional<Server> one_for_all_;
+  const std::optional<Network> network_of_one_;
   std::uint64_t work_ = 0;
 };
 

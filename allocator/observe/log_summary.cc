@@ -41,6 +41,7 @@ LogSummary Summarize(const std::vector<Event>& events) {
         break;
       case EventKind::kOp:
       case EventKind::kUse:
+      case EventKind::kCopy:
         break;
       case EventKind::kMemory:
         reserved = event.bytes;
@@ -56,6 +57,7 @@ LogSummary Summarize(const std::vector<Event>& events) {
       case EventKind::kSwap:
         summary.swap_out_bytes = event.bytes;
         summary.swap_in_bytes = event.key;
+        summary.swap_wait_ns = static_cast<std::uint64_t>(event.stream);
         summary.peak_swapped = std::max(summary.peak_swapped, event.address);
         break;
     }

@@ -23,6 +23,7 @@ struct LogSummary {
   std::uint64_t plan_repeats = 0;
   Bytes swap_out_bytes = 0;
   Bytes swap_in_bytes = 0;
+  std::uint64_t swap_wait_ns = 0;
   Bytes peak_swapped = 0;  // most bytes on the host at once
   bool complete = false;
 };

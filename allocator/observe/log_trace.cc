@@ -33,9 +33,16 @@ class TraceBuilder {
           op_.access.reads.push_back(it->second.id);
         }
         break;
+      case EventKind::kSwap:
+        trace_.copied.out_bytes = event.bytes;
+        trace_.copied.in_bytes = event.key;
+        break;
+      case EventKind::kCopy:
+        trace_.copied.out_ns = event.bytes;
+        trace_.copied.in_ns = event.key;
+        break;
       case EventKind::kMemory:
       case EventKind::kPlan:
-      case EventKind::kSwap:
         break;
     }
     return absl::OkStatus();

@@ -55,6 +55,10 @@ std::string StatsJson(const ArenaStats& stats) {
       {"swap_out_bytes", stats.swap.out_bytes},
       {"swap_in_bytes", stats.swap.in_bytes},
       {"swap_late_bytes", stats.swap.late_bytes},
+      {"swap_wait_ns", stats.swap.wait_ns},
+      {"swap_out_ns", stats.swap.out_ns},
+      {"swap_in_ns", stats.swap.in_ns},
+      {"swap_goal", stats.swap.goal},
       {"swap_host_full", stats.swap.host_full},
   };
   return absl::StrCat("{",

@@ -14,6 +14,10 @@ struct SwapStats {
   Bytes out_bytes = 0;          // that left it so far
   Bytes in_bytes = 0;           // and came back
   Bytes late_bytes = 0;         // of these, when an op waited for them already
+  std::uint64_t wait_ns = 0;    // that ops and requests waited for copies
+  std::uint64_t out_ns = 0;     // that copies out took
+  std::uint64_t in_ns = 0;      // and copies in
+  Bytes goal = 0;               // no more is reserved if swapping can help it
   std::uint64_t host_full = 0;  // how often the host had no room for more
 };
 

@@ -200,6 +200,13 @@ swap::Problem Recording::Read() && {
   return std::move(problem_);
 }
 
+// 0 if too little was copied to tell.
+std::int64_t PerSecond(Bytes bytes, std::uint64_t ns) {
+  constexpr Bytes kEnough = 64 * kMiB;
+  if (bytes < kEnough || ns == 0) return 0;
+  return static_cast<std::int64_t>(static_cast<double>(bytes) * 1e9 / static_cast<double>(ns));
+}
+
 }  // namespace
 
 absl::StatusOr<swap::Problem> SwapProblemFromTrace(const Trace& trace, absl::string_view name) {
@@ -212,6 +219,8 @@ absl::StatusOr<swap::Problem> SwapProblemFromTrace(const Trace& trace, absl::str
         absl::StrCat(Quote(name), " has ", trace.max_live_bytes, " bytes live, more than 2^46"));
   }
   swap::Problem problem = Recording(trace, FindStep(trace)).Read();
+  problem.measured = {PerSecond(trace.copied.out_bytes, trace.copied.out_ns),
+                      PerSecond(trace.copied.in_bytes, trace.copied.in_ns)};
   const absl::Status status = swap::CheckProblem(problem);
   if (status.ok()) return problem;
   return absl::InvalidArgumentError(absl::StrCat(Quote(name), ": ", status.message()));

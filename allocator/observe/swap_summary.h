@@ -14,6 +14,8 @@
 namespace thimble {
 
 struct SwapSummary {
+  swap::Problem problem;  // what the schedule is about: blocks of the trace, or parts of them
+  swap::Machine machine;  // and which machine it is for
   swap::Schedule schedule;
   std::int64_t peak_before = 0;
   std::int64_t slowdown = 0;                                  // parts per million

@@ -44,11 +44,20 @@ struct TraceAccess {
   std::vector<std::uint32_t> writes;  // the same
 };
 
+// What swapping copied while a trace was recorded. Only logs tell; it is not in the text.
+struct TraceCopied {
+  Bytes out_bytes = 0;
+  Bytes in_bytes = 0;
+  std::uint64_t out_ns = 0;
+  std::uint64_t in_ns = 0;
+};
+
 struct Trace {
   std::vector<TraceOp> ops;
   std::vector<TraceAccess> accesses;  // in the order of the text
   std::uint32_t ids = 0;              // the largest number of blocks live at once
   Bytes max_live_bytes = 0;           // the largest sum of requested bytes live at once
+  TraceCopied copied;
 };
 
 // Reads a whole trace. The first line that is wrong is refused with its place (`name`:line), the

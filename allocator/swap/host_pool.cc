@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -21,7 +22,8 @@ absl::Status Refused(const char* call, Bytes limit, int file) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HostPool>> HostPool::Create(Bytes limit) {
+absl::StatusOr<std::unique_ptr<HostPool>> HostPool::Create(Bytes limit, Driver* driver,
+                                                           std::function<Bytes()> available) {
   const int file = memfd_create("thimble-swap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return Refused("memfd_create", limit, file);
   if (ftruncate(file, static_cast<off_t>(limit)) != 0) return Refused("ftruncate", limit, file);
@@ -33,25 +35,43 @@ absl::StatusOr<std::unique_ptr<HostPool>> HostPool::Create(Bytes limit) {
   if (base == MAP_FAILED) return Refused("mmap", limit, file);
   madvise(base, limit, MADV_DONTDUMP);
   madvise(base, limit, MADV_DONTFORK);  // a child must not write where its parent's bytes are
-  return std::unique_ptr<HostPool>(new HostPool(file, static_cast<char*>(base), limit));
+  return std::unique_ptr<HostPool>(
+      new HostPool(file, static_cast<char*>(base), limit, driver, std::move(available)));
 }
 
 HostPool::~HostPool() {
-  if (IsOurs()) munmap(base_, limit_);
+  if (IsOurs()) {
+    // The driver may be gone with the process; then so is what it knew of these.
+    for (void* const segment : pinned_) driver_->UnpinHost(segment).IgnoreError();
+    munmap(base_, limit_);
+  }
   close(file_);
 }
 
 bool HostPool::IsOurs() const { return getpid() == process_; }
 
+bool HostPool::Prepare(Bytes bytes) {
+  while (prepared_ < bytes) {
+    const Bytes segment = std::min(kSegment, limit_ - prepared_);
+    if (available_() < segment + kLeftToOthers) return false;
+    int status = 0;
+    do {
+      status =
+          fallocate(file_, /*mode=*/0, static_cast<off_t>(prepared_), static_cast<off_t>(segment));
+    } while (status != 0 && errno == EINTR);
+    if (status != 0) return false;
+    void* const begin = base_ + prepared_;
+    if (driver_->PinHost(begin, segment).ok()) pinned_.push_back(begin);
+    prepared_ += segment;
+  }
+  return true;
+}
+
 void* HostPool::Take(Bytes bytes) {
   if (!IsOurs()) return nullptr;
   const std::optional<Bytes> offset = ranges_.Take(bytes);
   if (!offset.has_value()) return nullptr;
-  int status = 0;
-  do {
-    status = fallocate(file_, /*mode=*/0, static_cast<off_t>(*offset), static_cast<off_t>(bytes));
-  } while (status != 0 && errno == EINTR);
-  if (status != 0) {
+  if (!Prepare(*offset + bytes)) {
     ranges_.Give(*offset, bytes);
     return nullptr;
   }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -33,6 +34,7 @@ class NextUse {
 
   // A block whose last use was `use` at `then` is used again, or freed, now.
   void Learn(Use use, OpTime then) {
+    if (now_ - then > longest_gap_) longest_gap_ = now_ - then;
     if (use != kUnknown) gaps_[use] = static_cast<std::uint32_t>(now_ - then);
   }
   // When a block will be used again whose last use was `use` at `then`. What is not known, or was
@@ -42,6 +44,9 @@ class NextUse {
     return guess > now_ ? guess : now_ + (now_ - then) + 1;
   }
   OpTime now() const { return now_; }
+  // The longest time between two uses since it was asked last: some blocks are used once or twice
+  // per step, so it is about a step.
+  OpTime TakeLongestGap() { return std::exchange(longest_gap_, 0); }
 
  private:
   struct Op {
@@ -57,6 +62,7 @@ class NextUse {
   absl::flat_hash_map<std::uint64_t, Op> ops_;
   std::vector<std::uint32_t> gaps_;  // by use: ops until the next one; 0: not known
   OpTime now_ = 0;
+  OpTime longest_gap_ = 0;
 };
 
 }  // namespace thimble

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/swap/autoswap.h"
+#include "allocator/swap/dice.h"
 #include "allocator/swap/pause_search.h"
 #include "allocator/swap/stretch.h"
 #include "allocator/swap/target_search.h"
@@ -18,7 +19,12 @@ namespace {
 // uppermost part of that: they are all about as good.
 constexpr int kHalvings = 12;
 constexpr int kHalvingsNearby = 8;
-constexpr std::int64_t kNearby = 16;    // a part of the peak
+constexpr std::int64_t kNearby = 16;  // a part of the peak
+// Then the best is varied, to come below it by a part of it: a smaller one where nothing is found.
+constexpr int kRounds = 30000;
+constexpr int kPatience = 128;  // rounds
+constexpr std::int64_t kFirstPart = 64;
+constexpr std::int64_t kLastPart = 4096;
 constexpr std::size_t kCheapRules = 4;  // of AllRules(), for many problems in a row
 constexpr std::array<Spread, 5> kAllSpreads = {Spread::kBeforePeak, Spread::kEverywhere,
                                                Spread::kAroundPeak, Spread::kAtPeak,
@@ -53,6 +59,8 @@ class Search {
                                     const std::string& suffix);
 
  private:
+  void Vary(const std::vector<Window>& windows, std::int64_t floor, TargetSearch& search,
+            Schedule* best);
   // What no op needs is not copied.
   static Schedule Finish(Bookings bookings, std::int64_t limit, std::string policy) {
     bookings.DropWhatIsNotNeeded(limit);
@@ -85,6 +93,28 @@ void Search::Lower(const Problem& problem, std::size_t rules, const std::string&
       (peak <= limit ? high : low) = peak <= limit ? peak : limit;
       if (peak >= best->peak_bytes) continue;
       *best = Finish(std::move(bookings), peak, absl::StrCat(rule.Name(), suffix));
+    }
+  }
+  if (rules == AllRules().size()) Vary(windows, floor, search, best);
+}
+
+void Search::Vary(const std::vector<Window>& windows, std::int64_t floor, TargetSearch& search,
+                  Schedule* best) {
+  Dice dice;
+  std::int64_t part = kFirstPart;
+  for (int round = 1; round <= kRounds && !is_over(); ++round) {
+    const std::int64_t limit = best->peak_bytes - best->peak_bytes / part - 1;
+    if (limit < floor) return;
+    const TargetSearch::Weights weights = dice.Weigh(windows, *best);
+    const Rule rule = AllRules()[dice.Throw(AllRules().size())];
+    const std::uint64_t before = search.work();
+    Bookings bookings = search.Run(rule, limit, weights);
+    Spend(search.work() - before);
+    const std::int64_t peak = bookings.peak();
+    if (peak < best->peak_bytes) {
+      *best = Finish(std::move(bookings), peak, absl::StrCat(rule.Name(), ", varied"));
+    } else if (round % kPatience == 0) {
+      part = std::min(2 * part, kLastPart);
     }
   }
 }

@@ -5,9 +5,11 @@
 //   one
 //            rule after the other (target_search.h): every idle window of every block counts, and
 //            copies of one step may run into the next
+//   varied   as long as there is work left, schedules like the best one (dice.h)
 //   pauses   where a slowdown is allowed, the same in a longer step (stretch.h)
 //
-// A pure function: no clock, no random choices. The same input gives the same schedule.
+// A pure function: no clock, and dice that are thrown alike every time. The same input gives the
+// same schedule.
 #pragma once
 
 #include <array>
@@ -33,7 +35,7 @@ struct Goal {
 struct PlanOptions {
   // Looks for something better up to here, in units of some nanoseconds: a few seconds together.
   // What is begun is finished, and a limit that can be kept is kept whatever that takes.
-  std::uint64_t max_work = 3000000000;
+  std::uint64_t max_work = 2000000000;
 };
 
 // `problem` has passed CheckProblem(). If no schedule within the limit is found, that is

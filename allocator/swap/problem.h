@@ -32,9 +32,10 @@ struct Op {
   std::int64_t waiting_bytes = 0;  // what is allocated before it asks for memory
 };
 
-// A block that every op sees that touches it.
+// A block, or a part of one that may leave alone. Every op is known that touches it.
 struct Block {
   std::int64_t bytes = 0;
+  std::int64_t offset = 0;            // of a part: from the block's first byte
   std::uint64_t key = 0;              // who asked for it
   std::uint64_t id = 0;               // in the recording
   std::vector<std::int32_t> touches;  // ops, ascending; the first is below n, all are below 2n
@@ -43,9 +44,16 @@ struct Block {
   static constexpr std::int32_t kLives = -1;
 };
 
+// Bytes per second. 0: not known.
+struct Bus {
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+};
+
 struct Problem {
   std::vector<Op> ops;
   std::vector<Block> blocks;
+  Bus measured;  // while the step was recorded
 };
 
 // What a problem must be before it is planned. The first value that is wrong is named.

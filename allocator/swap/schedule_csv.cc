@@ -17,10 +17,11 @@ std::string OpText(const Problem& problem, std::int32_t index) {
 }  // namespace
 
 std::string ScheduleText(const Problem& problem, const Schedule& schedule) {
-  std::string text = "block,key,bytes,after,before,returns,gone_from,gone_until,out_ns,in_ns\n";
+  std::string text =
+      "block,key,bytes,offset,after,before,returns,gone_from,gone_until,out_ns,in_ns\n";
   for (const Swap& swap : schedule.swaps) {
     const Block& block = problem.blocks[swap.block];
-    absl::StrAppend(&text, block.id, ",", block.key, ",", block.bytes, ",",
+    absl::StrAppend(&text, block.id, ",", block.key, ",", block.bytes, ",", block.offset, ",",
                     OpText(problem, swap.after), ",", OpText(problem, swap.before), ",");
     absl::StrAppend(&text, swap.returns ? 1 : 0, ",", OpText(problem, swap.gone_from), ",",
                     OpText(problem, swap.gone_until), ",", swap.out_ns, ",", swap.in_ns, "\n");

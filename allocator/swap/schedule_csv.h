@@ -1,6 +1,6 @@
 // A schedule as text, one line per swap, in the order in which blocks leave:
 //
-//   block,key,bytes,after,before,returns,gone_from,gone_until,out_ns,in_ns
+//   block,key,bytes,offset,after,before,returns,gone_from,gone_until,out_ns,in_ns
 //
 // block: its number in the recording, counted by allocations. Ops are written name#occurrence, with
 // "+1" behind them for the next step (and "+2" for the one after it). schedule.h says what they

@@ -83,6 +83,7 @@ absl::StatusOr<Settings> ParseSettings(absl::string_view text) {
       const Ns run_ahead = settings.machine.run_ahead_ns;
       THIMBLE_ASSIGN_OR_RETURN(settings.machine, ParseBus(value));
       settings.machine.run_ahead_ns = run_ahead;
+      settings.has_bus = true;
     } else if (key == "run_ahead_ms") {
       THIMBLE_ASSIGN_OR_RETURN(settings.machine.run_ahead_ns, ParseRunAhead(value));
     } else {
@@ -94,6 +95,17 @@ absl::StatusOr<Settings> ParseSettings(absl::string_view text) {
     return absl::InvalidArgumentError("limit and slowdown exclude each other: write one of them");
   }
   return settings;
+}
+
+Machine MachineFor(const Problem& problem, const Settings& settings) {
+  const Bus& measured = problem.measured;
+  if (settings.has_bus || measured.out == 0 || measured.in == 0) return settings.machine;
+  Machine machine;
+  machine.out_bytes_per_second = measured.out;
+  machine.in_bytes_per_second = measured.in;
+  machine.out_latency_ns = machine.in_latency_ns = 0;  // they are in what was measured
+  machine.run_ahead_ns = settings.machine.run_ahead_ns;
+  return machine;
 }
 
 }  // namespace thimble::swap

@@ -26,11 +26,16 @@ absl::StatusOr<Machine> ParseBus(absl::string_view text);
 
 struct Settings {
   Machine machine;
+  bool has_bus = false;  // somebody said which; else the one that was measured is meant, if any
   Goal goal;
 };
 
 // "limit:8GiB,bus:24,run_ahead_ms:2" or "slowdown:5": the above, in the grammar of THIMBLE_CONF.
-// Every key at most once, and not both a limit and a slowdown. Empty: no slowdown, bus 13.
+// Every key at most once, and not both a limit and a slowdown. Empty: no slowdown, bus 13 or what
+// was measured.
 absl::StatusOr<Settings> ParseSettings(absl::string_view text);
+
+// The machine to plan `problem` for.
+Machine MachineFor(const Problem& problem, const Settings& settings);
 
 }  // namespace thimble::swap

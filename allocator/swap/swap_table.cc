@@ -49,17 +49,24 @@ void SwapTable::Pin(SwapId id, NextUse::Use use) {
   block.used_at = next_use_.now();
 }
 
-bool SwapTable::Unpin(Address address) {
+bool SwapTable::Unpin(Address address, std::optional<StreamId> used_on) {
   // Pins of a block that is gone end first: if this one was meant for its successor, that stays
   // pinned until the other comes, which is safe.
-  if (const auto orphan = orphans_.find(address); orphan != orphans_.end()) {
-    if (--orphan->second == 0) orphans_.erase(orphan);
-    return true;
+  if (!orphans_.empty()) {
+    if (const auto orphan = orphans_.find(address); orphan != orphans_.end()) {
+      if (--orphan->second == 0) orphans_.erase(orphan);
+      return true;
+    }
   }
   const SwapId id = Find(address);
   if (id == kNoSwap) return true;
-  if (blocks_[id].pins == 0) return false;
-  --blocks_[id].pins;
+  SwapBlock& block = blocks_[id];
+  if (block.pins == 0) return false;
+  --block.pins;
+  if (used_on.has_value()) {
+    block.touched = true;
+    block.stream = *used_on;
+  }
   LinkIfIdle(id);
   return true;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -65,9 +66,11 @@ class SwapTable {
     return next_use_.BeginOp(op, step, static_cast<std::uint32_t>(count));
   }
   void Pin(SwapId id, NextUse::Use use);
-  // The end of a use of the block that was there when it was pinned. It may be gone since, and its
+  // The end of a pin, of the block that was there when it was made. It may be gone since, and its
   // address another's: then that one is left alone. False if nobody has pinned it.
-  bool Unpin(Address address);
+  bool Unpin(Address address) { return Unpin(address, std::nullopt); }
+  // The same, and the block was used on `stream`.
+  bool EndUse(Address address, StreamId stream) { return Unpin(address, stream); }
   // It was used, on `stream` last: the youngest now.
   void Touch(SwapId id, StreamId stream);
   void Expose(SwapId id);
@@ -80,6 +83,7 @@ class SwapTable {
   // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
   SwapId FirstUsed() const;
   OpTime now() const { return next_use_.now(); }
+  OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
   // Next states. Whoever calls them moves the bytes.
   void BeginEvict(SwapId id, void* host);
@@ -103,6 +107,7 @@ class SwapTable {
     SwapId last = kNoSwap;
   };
 
+  bool Unpin(Address address, std::optional<StreamId> used_on);
   void Move(SwapId id, SwapState to);
   void Link(SwapId id, List* list);
   void Unlink(SwapId id, List* list);

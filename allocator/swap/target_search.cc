@@ -43,7 +43,7 @@ std::array<Rule, 8> AllRules() {
 TargetSearch::TargetSearch(const Problem& problem, const Machine& machine, const Timeline& timeline,
                            const std::vector<Window>& windows)
     : problem_(problem), machine_(machine), timeline_(timeline), windows_(windows) {
-  for (const Op& op : problem.ops) weights_.push_back(op.ns + kLeastWeight);
+  for (const Op& op : problem.ops) op_weights_.push_back(op.ns + kLeastWeight);
 }
 
 std::int32_t TargetSearch::NextOp(const Rule& rule, std::int64_t limit,
@@ -65,7 +65,7 @@ TargetSearch::Wide TargetSearch::Excess(const Swap& swap, bool weighted, std::in
     const std::int32_t end = std::min(swap.gone_until - base, timeline_.ops());
     for (std::int32_t i = op - base; i < end; ++i) {
       const std::int64_t excess = std::clamp<std::int64_t>(left[i] - limit, 0, bytes);
-      sum += weighted ? Wide{excess} * weights_[i] : Wide{excess};
+      sum += weighted ? Wide{excess} * op_weights_[i] : Wide{excess};
     }
     op = base + end;
   }
@@ -88,7 +88,7 @@ TargetSearch::Wide TargetSearch::Evaluate(const Rule& rule, const Swap& swap, st
 }
 
 std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
-                                          const Bookings& bookings) {
+                                          const Weights& weights, const Bookings& bookings) {
   std::optional<Swap> best;
   std::size_t best_window = 0;
   Wide best_value = -1;
@@ -98,6 +98,7 @@ std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std
     const std::optional<Swap> swap = bookings.Place(windows_[i]);
     work_ += kPlaceWork;
     most_[i] = swap ? Evaluate(rule, *swap, limit, bookings.left()) : -1;
+    if (swap && !weights.empty()) most_[i] = most_[i] * weights[i] / kPlain;
     if (most_[i] <= best_value) continue;
     const bool helps =
         (swap->gone_from <= op && op < swap->gone_until) ||
@@ -111,14 +112,14 @@ std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std
   return best;
 }
 
-Bookings TargetSearch::Run(const Rule& rule, std::int64_t limit) {
+Bookings TargetSearch::Run(const Rule& rule, std::int64_t limit, const Weights& weights) {
   Bookings bookings(problem_, machine_, timeline_);
   most_.assign(windows_.size(), std::numeric_limits<Wide>::max());
   while (true) {
     work_ += bookings.left().size();
     const std::int32_t op = NextOp(rule, limit, bookings.left());
     if (op == timeline_.ops()) return bookings;
-    const std::optional<Swap> swap = BestFor(op, rule, limit, bookings);
+    const std::optional<Swap> swap = BestFor(op, rule, limit, weights, bookings);
     if (!swap) return bookings;
     bookings.Book(*swap);
   }

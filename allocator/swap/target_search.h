@@ -36,8 +36,13 @@ class TargetSearch {
   TargetSearch(const Problem& problem, const Machine& machine, const Timeline& timeline,
                const std::vector<Window>& windows);
 
-  // Books until no op has more than `limit`, or until one of these cannot be helped.
-  Bookings Run(const Rule& rule, std::int64_t limit);
+  // What a window counts, of kPlain; by window.
+  using Weights = std::vector<std::uint32_t>;
+  static constexpr std::uint32_t kPlain = 1024;
+
+  // Books until no op has more than `limit`, or until one of these cannot be helped. Without
+  // `weights` all windows count the same.
+  Bookings Run(const Rule& rule, std::int64_t limit, const Weights& weights = {});
 
   // The op over the limit that is served next; past the last one if there is none.
   std::int32_t NextOp(const Rule& rule, std::int64_t limit,
@@ -49,7 +54,7 @@ class TargetSearch {
   using Wide = __int128;
 
   std::optional<Swap> BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
-                              const Bookings& bookings);
+                              const Weights& weights, const Bookings& bookings);
   // Bytes over the limit that go, summed over ops.
   Wide Excess(const Swap& swap, bool weighted, std::int64_t limit,
               const std::vector<std::int64_t>& left);
@@ -60,7 +65,7 @@ class TargetSearch {
   const Machine& machine_;
   const Timeline& timeline_;
   const std::vector<Window>& windows_;
-  std::vector<Ns> weights_;  // of ops, for Rule::By::kLoad
+  std::vector<Ns> op_weights_;  // for Rule::By::kLoad
   // What a window was worth when it was last looked at: it is never worth more later. Negative:
   // used, or there is no place for it any more.
   std::vector<Wide> most_;

@@ -253,6 +253,46 @@ static void SwapsArePlannedFromFiles(void) {
   remove(schedule);
 }
 
+static void TrainingIsPlannedFromFiles(void) {
+  char profile[4096];
+  char plan[4096 + 8];
+  const char* folder = getenv("TEST_TMPDIR");
+  snprintf(profile, sizeof(profile), "%s/use_test.%d.csv", folder ? folder : "/tmp", (int)getpid());
+  snprintf(plan, sizeof(plan), "%s.json", profile);
+  FILE* file = fopen(profile, "w");
+  EXPECT(file != NULL);
+  fputs(
+      "ubatch,layer,weight_bytes,fwd_gpu_s,bwd_gpu_s,upd_cpu_s,fwd_mem_bytes,bwd_mem_bytes,x_"
+      "elems\n"
+      "1,0,1000000,1,3,0.1,2000000,3000000,1000\n1,1,1000000,1,3,0.1,2000000,3000000,1000\n",
+      file);
+  fclose(file);
+  const char* options = "gpus:1,memory:1GiB,batch:2,seconds:0.01";
+  thimble_harmony_info info = {.struct_size = sizeof(info)};
+  EXPECT_OK(thimble_harmony_file(profile, NULL, options, plan, NULL, &info));
+  EXPECT(info.ns > 12000000000 && info.ns < 13000000000 && info.bound_ns == 12000000000);
+  EXPECT(info.backward_packs == 1 && info.peak_bytes > 4000000 && info.peak_bytes < 1073741824);
+  EXPECT(info.lru_dp_ns > 0 && info.harmony_pp_prefetch_ns >= info.ns);
+  file = fopen(plan, "r");
+  EXPECT(file != NULL);
+  char line[128];
+  EXPECT(fgets(line, sizeof(line), file) != NULL && strncmp(line, "{\"mode\":", 8) == 0);
+  fclose(file);
+  EXPECT_OK(thimble_harmony_file(profile, NULL, options, NULL, NULL, NULL));
+  EXPECT_ERROR(thimble_harmony_file(profile, NULL, "gpus:1,memory:1MiB,batch:2", NULL, NULL, NULL),
+               THIMBLE_OUT_OF_MEMORY, "layer 0 needs");
+  EXPECT_ERROR(thimble_harmony_file(profile, NULL, "gpus:9", NULL, NULL, NULL),
+               THIMBLE_INVALID_ARGUMENT, "9");
+  EXPECT_ERROR(thimble_harmony_file(profile, NULL, NULL, NULL, NULL, NULL),
+               THIMBLE_INVALID_ARGUMENT, "memory");
+  EXPECT_ERROR(thimble_harmony_file("/no/such", NULL, options, NULL, NULL, NULL),
+               THIMBLE_UNAVAILABLE, "/no/such");
+  EXPECT_ERROR(thimble_harmony_file(NULL, NULL, options, NULL, NULL, NULL),
+               THIMBLE_INVALID_ARGUMENT, "profile");
+  remove(profile);
+  remove(plan);
+}
+
 int main(void) {
   thimble_arena* arena = NULL;
   EXPECT(thimble_abi_version() == THIMBLE_ABI_VERSION);
@@ -270,6 +310,7 @@ int main(void) {
   SnapshotIsJsonOfTheAnnouncedSize(arena);
   PlansAreMadeFromFiles();
   SwapsArePlannedFromFiles();
+  TrainingIsPlannedFromFiles();
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();
   AStreamCanEnd(arena);

@@ -12,7 +12,7 @@ namespace {
 class DriverContents : public DriverConformance {
  protected:
   absl::Status Copy(Address device, std::vector<std::uint8_t>& host, CopyDirection direction) {
-    return driver_.Copy(device, host.data(), host.size(), direction, subject_->Stream(1));
+    return driver_.Copy(device, host.data(), host.size(), direction);
   }
 };
 
@@ -111,7 +111,21 @@ TEST_P(DriverContents, CopyThatLeavesAccessibleMemoryIsRefusedAndWritesNothing) 
 }
 
 TEST_P(DriverContents, EmptyCopySucceeds) {
-  EXPECT_TRUE(Succeeds(driver_.Copy(0, nullptr, 0, CopyDirection::kToHost, StreamId{})));
+  EXPECT_TRUE(Succeeds(driver_.Copy(0, nullptr, 0, CopyDirection::kToHost)));
+}
+
+TEST_P(DriverContents, HostMemoryIsPinnedOnce) {
+  constexpr Bytes kPage = 4 * kKiB;
+  alignas(kPage) static char pages[4 * kPage] = {};
+  EXPECT_TRUE(IsRefused(driver_.UnpinHost(pages)));
+  ASSERT_TRUE(Succeeds(driver_.PinHost(pages, 3 * kPage)));
+  EXPECT_TRUE(IsRefused(driver_.PinHost(pages, kPage)));
+  EXPECT_TRUE(IsRefused(driver_.PinHost(pages + 2 * kPage, 2 * kPage)));
+  EXPECT_TRUE(IsRefused(driver_.UnpinHost(pages + kPage)));
+  ASSERT_TRUE(Succeeds(driver_.PinHost(pages + 3 * kPage, kPage)));
+  EXPECT_TRUE(Succeeds(driver_.UnpinHost(pages)));
+  EXPECT_TRUE(Succeeds(driver_.UnpinHost(pages + 3 * kPage)));
+  EXPECT_TRUE(IsRefused(driver_.UnpinHost(pages)));
 }
 
 TEST_P(DriverContents, MemoryRunsOutCleanlyAndComesBack) {

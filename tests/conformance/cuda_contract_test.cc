@@ -19,6 +19,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 std::vector<std::string>& Log() {
   static auto* const log = new std::vector<std::string>;
@@ -134,17 +135,28 @@ TEST_F(CudaContract, PrivateChunksCannotBeExported) {
   EXPECT_TRUE(IsRefused(driver_->Export(driver_->Create(granule_).value())));
 }
 
-TEST_F(CudaContract, CopiesAreAsynchronousOnTheGivenStream) {
+TEST_F(CudaContract, CopiesHaveAStreamOfTheirOwnForEachDirection) {
   Open();
   const Address base = driver_->Reserve(granule_, granule_).value();
   ASSERT_TRUE(Succeeds(driver_->Map(base, granule_, driver_->Create(granule_).value())));
   ASSERT_TRUE(Succeeds(driver_->SetAccess(base, granule_)));
-  Log().clear();
   char byte = 1;
-  ASSERT_TRUE(Succeeds(driver_->Copy(base, &byte, 1, CopyDirection::kToDevice, stream_)));
-  ASSERT_TRUE(Succeeds(driver_->Copy(base, &byte, 1, CopyDirection::kToHost, stream_)));
-  EXPECT_THAT(Calls(), ElementsAre("cuMemcpyHtoDAsync size=1 " + on_stream_,
-                                   "cuMemcpyDtoHAsync size=1 " + on_stream_));
+  const auto copy = [&](CopyDirection direction) {
+    Log().clear();
+    EXPECT_TRUE(Succeeds(driver_->Copy(base, &byte, 1, direction)));
+    return Calls();
+  };
+  const auto makes_a_stream = testing::Contains(StartsWith("cuStreamCreate"));
+  EXPECT_THAT(copy(CopyDirection::kToDevice), makes_a_stream);
+  EXPECT_THAT(copy(CopyDirection::kToHost), makes_a_stream);
+  const auto copies = [](const std::string& call) {
+    return ElementsAre(StartsWith(call), StartsWith("cuStreamSynchronize"));
+  };
+  const std::vector<std::string> in = copy(CopyDirection::kToDevice);
+  const std::vector<std::string> out = copy(CopyDirection::kToHost);
+  EXPECT_THAT(in, copies("cuMemcpyHtoDAsync size=1"));
+  EXPECT_THAT(out, copies("cuMemcpyDtoHAsync size=1"));
+  EXPECT_NE(in.back(), out.back()) << "another stream";
 }
 
 TEST_F(CudaContract, PointsAreEventsThatAreUsedAgain) {

@@ -116,7 +116,7 @@ TEST_F(HostAreas, SetAccessThatWouldSplitAnAreaIsRefusedAtTheLimit) {
   }
   EXPECT_TRUE(IsExhausted(driver->SetAccess(base + kPage, kPage)));
   std::uint8_t byte = 0;
-  EXPECT_TRUE(IsRefused(driver->Copy(base + kPage, &byte, 1, CopyDirection::kToHost, StreamId{})));
+  EXPECT_TRUE(IsRefused(driver->Copy(base + kPage, &byte, 1, CopyDirection::kToHost)));
   EXPECT_TRUE(Succeeds(driver->SetAccess(base, 3 * kPage)));
   driver->CheckInvariants();
 }

@@ -120,7 +120,7 @@ class DriverModel : public DriverConformance {
     const Model::Slot& where = model_.slots[slot];
     const bool legal = where.chunk >= 0 && where.access;
     const absl::Status status =
-        driver_.Copy(SlotAddress(slot), &value, 1, CopyDirection::kToDevice, StreamId{});
+        driver_.Copy(SlotAddress(slot), &value, 1, CopyDirection::kToDevice);
     ASSERT_TRUE(Agrees(status, legal));
     if (legal && where.part == 0) model_.chunks[where.chunk].value = value;
   }

@@ -120,8 +120,8 @@ TEST_P(DriverRules, R4_NewMappingHasNoAccess) {
   const Address base = Reserve(1);
   ASSERT_TRUE(Succeeds(Map(base, Create())));
   std::uint8_t byte = 0;
-  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToDevice, StreamId{}).ok());
-  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToHost, StreamId{}).ok());
+  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToDevice).ok());
+  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToHost).ok());
   EXPECT_DEATH(Touch(base), "");
 }
 
@@ -141,7 +141,7 @@ TEST_P(DriverRules, R4_HoleInTheRangeIsRefusedAndOpensNothing) {
   ASSERT_TRUE(Succeeds(Map(base + 2 * granule_, Create())));
   EXPECT_TRUE(IsRefused(driver_.SetAccess(base, 3 * granule_)));
   std::uint8_t byte = 0;
-  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToDevice, StreamId{}).ok());
+  EXPECT_FALSE(driver_.Copy(base, &byte, 1, CopyDirection::kToDevice).ok());
 }
 
 TEST_P(DriverRules, R4_PartOfAMappingIsRefused) {

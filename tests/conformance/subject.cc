@@ -147,7 +147,7 @@ void DriverConformance::Back(Address address, Bytes granules) {
 std::uint8_t DriverConformance::Peek(Address address) {
   if (subject_->memory_is_here()) return *reinterpret_cast<volatile std::uint8_t*>(address);
   std::uint8_t value = 0;
-  EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToHost, StreamId{})));
+  EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToHost)));
   return value;
 }
 
@@ -155,7 +155,7 @@ void DriverConformance::Poke(Address address, std::uint8_t value) {
   if (subject_->memory_is_here()) {
     *reinterpret_cast<volatile std::uint8_t*>(address) = value;
   } else {
-    EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToDevice, StreamId{})));
+    EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToDevice)));
   }
 }
 

@@ -1,5 +1,9 @@
 // Random ops on more memory than there is: every block keeps its contents and its address, however
 // often its bytes leave, and no more is reserved than the limit allows.
+//
+// For long: bazel test -c opt --test_timeout=3600 --test_env=SWAPPED_STEPS=10000000
+//               //tests/model:swapped_test
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -136,15 +140,14 @@ class Ops {
 };
 
 TEST(Swapped, EveryBlockKeepsItsContents) {
-  for (std::uint64_t seed = 1; seed <= 2; ++seed) Ops(seed).Run(100000, 1000);
+  const char* const steps = std::getenv("SWAPPED_STEPS");
+  Ops(/*seed=*/1).Run(steps == nullptr ? 200000 : std::atoi(steps), /*check_every=*/1000);
 }
 
 TEST(Swapped, AlsoWhereTheDriverRefusesNowAndThen) {
-  for (std::uint64_t seed = 11; seed <= 11; ++seed) {
-    Ops ops(seed);
-    ops.BeFaulty();
-    ops.Run(50000, 500);
-  }
+  Ops ops(/*seed=*/11);
+  ops.BeFaulty();
+  ops.Run(/*steps=*/50000, /*check_every=*/500);
 }
 
 }  // namespace

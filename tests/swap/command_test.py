@@ -63,8 +63,8 @@ class Command(trace_files.TraceFiles):
         out = self.folder / "schedule.csv"
         self.assertEqual(self.run_swap(self.trace, "--out", str(out)).returncode, 0)
         rows = [line.split(",") for line in out.read_text().splitlines()]
-        self.assertEqual(rows[0][:5], ["block", "key", "bytes", "after", "before"])
-        self.assertEqual(rows[1][:6], ["0", "0", "20000000", "a#0", "e#0", "1"])
+        self.assertEqual(rows[0][:6], ["block", "key", "bytes", "offset", "after", "before"])
+        self.assertEqual(rows[1][:7], ["0", "0", "20000000", "0", "a#0", "e#0", "1"])
 
     def test_refuses_bad_usage(self):
         self.assert_refused([], "no file given", "--help")

@@ -169,8 +169,8 @@ TEST(SwapPlanner, TheScheduleIsTextForWhoeverRunsIt) {
   problem.blocks = {weight};
   problem.ops[3].occurrence = 2;
   EXPECT_EQ(ScheduleText(problem, PlanOf(problem, {})),
-            "block,key,bytes,after,before,returns,gone_from,gone_until,out_ns,in_ns\n"
-            "5,77,10485760,op3#2,op2#0+1,1,op0#0+1,op1#0+1,40000000,60000000\n");
+            "block,key,bytes,offset,after,before,returns,gone_from,gone_until,out_ns,in_ns\n"
+            "5,77,10485760,0,op3#2,op2#0+1,1,op0#0+1,op1#0+1,40000000,60000000\n");
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 namespace thimble::swap {
 namespace {
 
+// The properties hold whatever work is left.
+constexpr PlanOptions kShort = {/*max_work=*/3000000};
+
 Machine RandomMachine(workloads::Random& random) {
   Machine machine;
   machine.out_bytes_per_second = static_cast<std::int64_t>(random.LogUniform(1000000000, 1 << 30));
@@ -31,7 +34,7 @@ TEST_P(SwapProperties, ScoresAndPlansAreValidAndAPlanIsNeverWorse) {
     const Problem problem = RandomProblem(random_);
     ASSERT_EQ(CheckProblem(problem), absl::OkStatus());
     const Machine machine = RandomMachine(random_);
-    const absl::StatusOr<Schedule> plan = PlanSwaps(problem, machine, {});
+    const absl::StatusOr<Schedule> plan = PlanSwaps(problem, machine, {}, kShort);
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(ValidateSchedule(problem, machine, *plan), absl::OkStatus());
     EXPECT_EQ(SlowdownOf(problem, *plan), 0);
@@ -48,10 +51,10 @@ TEST_P(SwapProperties, ASlowdownIsKeptAndMoreOfItNeverRaisesThePeak) {
     SCOPED_TRACE(round);
     const Problem problem = RandomProblem(random_);
     const Machine machine = RandomMachine(random_);
-    const Schedule without = *PlanSwaps(problem, machine, {});
+    const Schedule without = *PlanSwaps(problem, machine, {}, kShort);
     Goal goal;
     goal.slowdown = static_cast<std::int64_t>(1 + random_.Index(kMillion));
-    const absl::StatusOr<Schedule> with = PlanSwaps(problem, machine, goal);
+    const absl::StatusOr<Schedule> with = PlanSwaps(problem, machine, goal, kShort);
     ASSERT_TRUE(with.ok()) << with.status();
     EXPECT_EQ(ValidateSchedule(problem, machine, *with), absl::OkStatus());
     EXPECT_LE(SlowdownOf(problem, *with), goal.slowdown);
@@ -67,7 +70,7 @@ TEST_P(SwapProperties, ALimitIsKeptOrRefused) {
     const Machine machine = RandomMachine(random_);
     Goal goal;
     goal.limit = PeakBytes(problem) * static_cast<std::int64_t>(50 + random_.Index(50)) / 100;
-    const absl::StatusOr<Schedule> plan = PlanSwaps(problem, machine, goal);
+    const absl::StatusOr<Schedule> plan = PlanSwaps(problem, machine, goal, kShort);
     if (!plan.ok()) {
       EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
       continue;
@@ -85,8 +88,8 @@ TEST_P(SwapProperties, TheSameInputGivesTheSameSchedule) {
     const Machine machine = RandomMachine(random_);
     Goal goal;
     goal.slowdown = 50000;
-    EXPECT_EQ(ScheduleText(problem, *PlanSwaps(problem, machine, goal)),
-              ScheduleText(problem, *PlanSwaps(problem, machine, goal)));
+    EXPECT_EQ(ScheduleText(problem, *PlanSwaps(problem, machine, goal, kShort)),
+              ScheduleText(problem, *PlanSwaps(problem, machine, goal, kShort)));
   }
 }
 

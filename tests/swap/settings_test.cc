@@ -65,5 +65,16 @@ TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {
   EXPECT_EQ(InNs(machine, kMaxBytes), 5767929860329);
 }
 
+TEST(SwapSettings, TheBusThatWasMeasuredIsMeantUnlessOneIsGiven) {
+  Problem problem;
+  EXPECT_EQ(MachineFor(problem, *ParseSettings("")).out_bytes_per_second, 13200000000);
+  problem.measured = {7000000000, 6000000000};
+  const Machine measured = MachineFor(problem, *ParseSettings("run_ahead_ms:2"));
+  EXPECT_EQ(measured.out_bytes_per_second, 7000000000);
+  EXPECT_EQ(measured.in_bytes_per_second, 6000000000);
+  EXPECT_EQ(measured.run_ahead_ns, 2000000);
+  EXPECT_EQ(MachineFor(problem, *ParseSettings("bus:24")).out_bytes_per_second, 24000000000);
+}
+
 }  // namespace
 }  // namespace thimble::swap

@@ -37,7 +37,8 @@ memory. A file is a recorded trace with accesses (O lines); its last whole step 
                       slowdown as can be found
   --slowdown PERCENT  the lowest peak for which a step takes at most so much longer. Default: 0
   --bus BUS           13: 13.2 GB/s and 47 us out, 12.2 GB/s and 9.7 us in (PCIe 3; the default);
-                      24: 24 GB/s and 10 us either way (PCIe 4); or OUT/IN in GB/s, as 55/55
+                      24: 24 GB/s and 10 us either way (PCIe 4); or OUT/IN in GB/s, as 55/55.
+                      Without it, the bus that an event log has measured, if there is one
   --run-ahead MS      how far the host is ahead of the device: memory that left is free so much
                       later. Default: 0
   --out PATH          writes the schedule; for one file only
@@ -52,6 +53,7 @@ Figures:
   slowdown     how much longer a step takes, in percent, if durations and bus are as modelled
   bytes_out    copied to the host in a step; bytes_in: copied back
   policy       which of the searches found the schedule
+  bus_out      bytes per second to the host that it was planned for; bus_in: back
   autoswap     the peak for each of AutoSwap's four scores, without slowdown
   seconds      taken to plan
 
@@ -104,6 +106,7 @@ absl::StatusOr<Options> ParseArguments(bench::Arguments arguments) {
       const Ns run_ahead = options.settings.machine.run_ahead_ns;
       THIMBLE_ASSIGN_OR_RETURN(options.settings.machine, ParseBus(arguments.value()));
       options.settings.machine.run_ahead_ns = run_ahead;
+      options.settings.has_bus = true;
     } else if (arguments.IsValueOf("--run-ahead")) {
       THIMBLE_ASSIGN_OR_RETURN(options.settings.machine.run_ahead_ns,
                                ParseRunAhead(arguments.value()));
@@ -156,10 +159,12 @@ void PrintJson(const std::string& file, const Result& result) {
   const Schedule& schedule = result.summary.schedule;
   absl::PrintF(
       "\"file\": %s, \"peak_before\": %d, \"peak_after\": %d, \"ratio\": %.6f, \"slowdown\": %.4f, "
-      "\"bytes_out\": %d, \"bytes_in\": %d, \"swaps\": %d, \"policy\": %s, ",
+      "\"bytes_out\": %d, \"bytes_in\": %d, \"swaps\": %d, \"bus_out\": %d, \"bus_in\": %d, "
+      "\"policy\": %s, ",
       bench::JsonString(file), result.summary.peak_before, schedule.peak_bytes,
       RatioOf(result.summary), PercentOf(result.summary), schedule.bytes_out, schedule.bytes_in,
-      schedule.swaps.size(), bench::JsonString(schedule.policy));
+      schedule.swaps.size(), result.summary.machine.out_bytes_per_second,
+      result.summary.machine.in_bytes_per_second, bench::JsonString(schedule.policy));
   const absl::ParsedFormat<'s', 'd'> form("\"%s\": %d");
   absl::PrintF("\"autoswap\": {%s}, \"seconds\": %.3f}\n", ScoresText(result.summary, form),
                result.seconds);
@@ -170,7 +175,7 @@ absl::Status PlanFile(const std::string& file, const Problem& problem, const Opt
   const SwapSummary& summary = result.summary;
   const Schedule& schedule = summary.schedule;
   if (!options.out.empty()) {
-    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(problem, schedule, options.out));
+    THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(summary.problem, schedule, options.out));
   }
   if (options.json) {
     absl::PrintF("{");

@@ -152,5 +152,13 @@ TEST(SwapProblem, ATrainingStepIsPlannedAndLowered) {
   }
 }
 
+TEST(SwapProblem, KnowsTheBusIfEnoughWasCopied) {
+  Trace trace = *ParseTrace("A 0 2000000\nO a 0.001 r: w:0\nF 0\n", "trace");
+  trace.copied = {100 * kMiB, kMiB, 50000000, 1000};
+  const swap::Bus measured = SwapProblemFromTrace(trace, "trace")->measured;
+  EXPECT_EQ(measured.out, 2097152000);
+  EXPECT_EQ(measured.in, 0);
+}
+
 }  // namespace
 }  // namespace thimble

@@ -81,7 +81,7 @@ class Stats(ctypes.Structure):
         "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
         "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
         "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes", "swap_late_bytes",
-        "swap_host_full")]
+        "swap_wait_ns", "swap_out_ns", "swap_in_ns", "swap_goal", "swap_host_full")]
 
 
 def loaded(library):

@@ -60,6 +60,8 @@ TEST(Settings, SwapIsForTheCoreAndForDevices) {
   const absl::StatusOr<Settings> settings = ParseSettings("device:cpu,swap:auto");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_TRUE(settings->swap);
+  EXPECT_TRUE(ParseSettings("device:cpu,swap_limit:1GiB")->swap);
+  EXPECT_TRUE(ParseSettings("device:cpu,swap_slowdown:5%")->swap);
   EXPECT_EQ(CoreOptions(*settings, {}), "device:cpu,swap:auto");
 }
 

@@ -4,6 +4,7 @@ Each case returns hashes of what it saw. Tensors are 4 MiB; press() needs four t
 block that may leave has left when it returns.
 """
 
+import functools
 import hashlib
 import os
 import tempfile
@@ -38,6 +39,11 @@ def random(seed):
 
 def hash_of(array):
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+
+
+def folded(tensors):
+    """Uses the last of them first. No sum, which TensorFlow would make in one op."""
+    return functools.reduce(lambda a, b: tf.sin(a) * 0.5 + b, reversed(tensors))
 
 
 @tf.function
@@ -219,6 +225,44 @@ def threads():
     return results
 
 
+def errors_in_the_middle():
+    v = tf.Variable(random(12))
+
+    @tf.function
+    def step(x, bound):
+        kept = [tf.sin(x + i) for i in range(24)]
+        with tf.control_dependencies([v.assign_add(kept[0])]):
+            check = tf.debugging.Assert(tf.reduce_max(kept[1]) < bound, [bound])
+        with tf.control_dependencies([check]):
+            v.assign_add(folded(kept))
+        return tf.reduce_max(v)
+
+    seen = []
+    for i in range(6):
+        try:
+            seen.append(float(step(random(i), 0.5 if i % 2 else 2.0)))
+        except tf.errors.InvalidArgumentError:
+            seen.append("refused")
+        pressed()
+    return seen, hash_of(v.numpy())
+
+
+def reference_variables():
+    """As TensorFlow 1 made them: ops hold the variable's own buffer."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.Variable(random(13), use_resource=False)
+        kept = [v + 1.0]
+        for _ in range(40):
+            kept.append(tf.sin(kept[-1]))
+        total = folded(kept)
+        with tf.control_dependencies([total]):
+            step = v1.assign_sub(v, 0.01 * total)
+        session.run(v1.global_variables_initializer())
+        seen = [hash_of(session.run(step)) for _ in range(3)]
+        return seen, hash_of(session.run(v))
+
+
 CASES = (numpy_of_results, dlpack_of_results, numpy_of_variables, values_given_to_variables,
          checkpoints, tf_data, python_functions, loops_and_lists, eager_ops, compiled,
-         sparse_variables, threads)
+         sparse_variables, threads, errors_in_the_middle, reference_variables)

@@ -37,10 +37,18 @@ class Swapping(unittest.TestCase):
         self.assertIsInstance(result.answer, tuple, result)
         return result
 
+    def run_stock(self, name):
+        """The model on TensorFlow as it comes, with all the memory there is."""
+        stock = forked.run(swap_models.train, name, plugin=None)
+        self.assertIsInstance(stock.answer, tuple, stock)
+        self.assertEqual(len(stock.answer[0]), swap_models.STEPS, stock)
+        return stock.answer
+
     def check(self, name):
+        expected = self.run_stock(name)
         free = self.run_model(name, CONF)
-        expected, figures = free.answer
-        self.assertEqual(len(expected[0]), swap_models.STEPS, free)
+        answer, figures = free.answer
+        self.assertEqual(answer, expected, free)
         limit = int(PART * figures["peak_in_use"])
         conf = f"{CONF},limit:{limit}"
         self.assertEqual(self.run_model(name, conf).answer[0], "out of memory")
@@ -62,6 +70,14 @@ class Swapping(unittest.TestCase):
                 self.assertIsInstance(swapped.answer, tuple, swapped)
                 self.assertEqual(swapped.answer[0], free.answer[0], swapped)
                 self.assertGreater(swapped.answer[1], 0)
+
+    def test_a_goal_lowers_what_is_reserved(self):
+        expected, free = self.run_model("cnn", CONF).answer
+        goal = int(PART * free["peak_in_use"])
+        answer, figures = self.run_model("cnn", f"{CONF},swap_limit:{goal}").answer
+        self.assertEqual(answer, expected)
+        self.assertLess(figures["peak_reserved"], 0.8 * free["peak_reserved"])
+        self.assertGreater(figures["swap_in_bytes"], 0)
 
     def test_a_cnn(self):
         self.check("cnn")

@@ -16,8 +16,7 @@ constexpr Bytes kBlock = 8 * kChunk;
 
 class ArenaSwap : public ArenaTest {
  protected:
-  void MakeSwapping(Bytes limit, Bytes host_limit = 0) {
-    ArenaOptions options;
+  void MakeSwapping(Bytes limit, Bytes host_limit = 0, ArenaOptions options = {}) {
     options.swap = true;
     options.host_limit = host_limit;
     Make(limit, options);
@@ -159,6 +158,9 @@ TEST_F(ArenaSwap, PinningIsAllOrNothing) {
   MakeSwapping(2 * kBlock);
   const std::vector<Address> blocks = {Made(1), Made(2), Made(3)};
   EXPECT_EQ(arena_->Pin(blocks, OpName()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(arena_->LastOom().requested, kBlock);
+  EXPECT_EQ(arena_->LastOom().in_use, 2 * kBlock) << "what is on the host is not";
+  EXPECT_EQ(stats().out_of_memory, 1u);
   arena_->CheckInvariants();
   for (std::uint8_t i = 0; i < 3; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i + 1);
 }
@@ -203,6 +205,20 @@ TEST_F(ArenaSwap, ABlockMayBeFreedWhileItIsPinned) {
               testing::HasSubstr("is not pinned"));
 }
 
+TEST_F(ArenaSwap, TheEndOfAnOpDoesNotNameTheBlockThatHasTheAddressNow) {
+  MakeSwapping(2 * kBlock);
+  const Address first = Made(1);
+  ASSERT_TRUE(Pin(first).ok());
+  Free(first);
+  const Address filled = Allocate(kBlock);  // another op is at work on it, unseen
+  ASSERT_EQ(filled, first);
+  Unpin(first);
+  Made(2);
+  Made(3);
+  EXPECT_EQ(stats().swap.on_host, kBlock) << "the second left, not what is being filled";
+  std::memset(reinterpret_cast<void*>(filled), 4, kBlock);
+}
+
 TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
   MakeSwapping(2 * kBlock, /*host_limit=*/kBlock);
   const Address first = Made(1);
@@ -212,6 +228,60 @@ TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
   EXPECT_EQ(stats().swap.host_full, 1u);
   Free(first);
   Free(Allocate(kBlock));
+}
+
+TEST_F(ArenaSwap, NoMoreIsReservedThanTheGoal) {
+  ArenaOptions options;
+  options.swap_limit = 3 * kBlock + kChunk / 2;
+  MakeSwapping(8 * kBlock, /*host_limit=*/64 * kBlock, options);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 8; ++i) blocks.push_back(Made(i));
+  EXPECT_EQ(stats().swap.goal, 3 * kBlock);
+  EXPECT_EQ(stats().peak_reserved, 3 * kBlock);
+  EXPECT_EQ(stats().swap.on_host, 5 * kBlock);
+  for (std::uint8_t i = 0; i < 8; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
+  EXPECT_EQ(stats().peak_reserved, 3 * kBlock);
+}
+
+TEST_F(ArenaSwap, TheGoalIsExceededWhereThereIsNoOtherWayAndComeBackTo) {
+  ArenaOptions options;
+  options.swap_limit = 2 * kBlock;
+  MakeSwapping(8 * kBlock, /*host_limit=*/64 * kBlock, options);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 4; ++i) blocks.push_back(Made(i));
+  ASSERT_TRUE(arena_->Pin(blocks, OpName()).ok()) << "an op that needs all of them";
+  EXPECT_EQ(stats().reserved, 4 * kBlock);
+  for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(ByteAt(blocks[i]), i);
+  ASSERT_TRUE(arena_->Unpin(blocks, {}, kFirst, false).ok());
+  for (int i = 0; i < 1000 && stats().reserved > 2 * kBlock; ++i) {  // other ops
+    ASSERT_TRUE(arena_->Pin({}, OpName()).ok());
+    ASSERT_TRUE(arena_->Unpin({}, {}, kFirst, false).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(stats().reserved, 2 * kBlock) << "given back, by a thread of its own";
+  for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
+  arena_->CheckInvariants();
+}
+
+// Rounds are a tenth of a second at least: three to learn, some to search.
+TEST_F(ArenaSwap, AnAllowedSlowdownIsUsedToNeedLess) {
+  ArenaOptions options;
+  options.swap_slowdown = 10'000'000;
+  MakeSwapping(8 * kBlock, /*host_limit=*/64 * kBlock, options);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 8; ++i) blocks.push_back(Made(i));
+  EXPECT_EQ(stats().reserved, 8 * kBlock);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (stats().reserved > 4 * kBlock && std::chrono::steady_clock::now() < end) {
+    for (std::uint8_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(ContentsOf(blocks[i]), i);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+  EXPECT_LE(stats().reserved, 4 * kBlock);
+  EXPECT_LE(stats().swap.goal, 4 * kBlock);
+  EXPECT_GT(stats().swap.wait_ns, 0u);
+  arena_->CheckInvariants();
 }
 
 TEST_F(ArenaSwap, ScatteredMemoryIsMovedTogether) {

@@ -82,10 +82,10 @@ TEST_F(CostDriverTest, CopiesPayForTheCallAndForTheBytes) {
   ASSERT_TRUE(costs_->SetAccess(base_, kPage).ok());
   costs_->Reset();
   char bytes[kPage];
-  ASSERT_TRUE(costs_->Copy(base_, bytes, kPage, CopyDirection::kToHost, StreamId{}).ok());
+  ASSERT_TRUE(costs_->Copy(base_, bytes, kPage, CopyDirection::kToHost).ok());
   EXPECT_DOUBLE_EQ(costs_->virtual_us(), 47 + 4096 / 13200.0);
   costs_->Reset();
-  ASSERT_TRUE(costs_->Copy(base_, bytes, kPage, CopyDirection::kToDevice, StreamId{}).ok());
+  ASSERT_TRUE(costs_->Copy(base_, bytes, kPage, CopyDirection::kToDevice).ok());
   EXPECT_DOUBLE_EQ(costs_->virtual_us(), 9.7 + 4096 / 12200.0);
 }
 

@@ -33,6 +33,7 @@ class FaultDriverTest : public testing::Test {
     return failing;
   }
 
+  alignas(kPage) char page_[kPage] = {};
   std::unique_ptr<HostDriver> host_;
   std::unique_ptr<FaultDriver> faults_;
 };
@@ -91,7 +92,7 @@ TEST_F(FaultDriverTest, AFailedCallNeverReachedTheBase) {
   EXPECT_TRUE(faults_->Map(base, kPage, chunk).ok());
 }
 
-// Every one of the twelve can fail, and is counted whether it fails or not.
+// Every one of them can fail, and is counted whether it fails or not.
 TEST_F(FaultDriverTest, EveryKindOfCallCanFail) {
   char byte = 0;
   for (const DriverCall call : kAllDriverCalls) {
@@ -101,7 +102,9 @@ TEST_F(FaultDriverTest, EveryKindOfCallCanFail) {
     const ChunkHandle chunk = faults_->Create(kPage).value_or(ChunkHandle{});
     faults_->Map(base, kPage, chunk).IgnoreError();
     faults_->SetAccess(base, kPage).IgnoreError();
-    faults_->Copy(base, &byte, 1, CopyDirection::kToHost, StreamId{}).IgnoreError();
+    faults_->Copy(base, &byte, 1, CopyDirection::kToHost).IgnoreError();
+    faults_->PinHost(page_, kPage).IgnoreError();
+    faults_->UnpinHost(page_).IgnoreError();
     const StreamSeq point = faults_->Record(StreamId{}).value_or(0);
     faults_->Passed(StreamId{}, point).IgnoreError();
     faults_->Wait(StreamId{}, point).IgnoreError();

@@ -28,8 +28,8 @@ TEST(TraceDriver, EveryCallIsOneLine) {
   const ChunkHandle chunk = driver.Create(4096).value();
   ASSERT_TRUE(driver.Map(base, 4096, chunk).ok());
   ASSERT_TRUE(driver.SetAccess(base, 4096).ok());
-  ASSERT_TRUE(driver.Copy(base, &byte, 1, CopyDirection::kToDevice, StreamId{31}).ok());
-  ASSERT_TRUE(driver.Copy(base, &byte, 1, CopyDirection::kToHost, StreamId{0}).ok());
+  ASSERT_TRUE(driver.Copy(base, &byte, 1, CopyDirection::kToDevice).ok());
+  ASSERT_TRUE(driver.Copy(base, &byte, 1, CopyDirection::kToHost).ok());
   ASSERT_TRUE(driver.Record(StreamId{31}).ok());
   ASSERT_TRUE(driver.Passed(StreamId{31}, 1).ok());
   ASSERT_TRUE(driver.Wait(StreamId{31}, 1).ok());
@@ -42,8 +42,8 @@ TEST(TraceDriver, EveryCallIsOneLine) {
               ElementsAre("Reserve(bytes=4096, alignment=8192) = " + at, "Create(bytes=4096) = 1",
                           "Map(address=" + at + ", bytes=4096, chunk=1) = OK",
                           "SetAccess(address=" + at + ", bytes=4096) = OK",
-                          "Copy(address=" + at + ", bytes=1, to=device, stream=0x1f) = OK",
-                          "Copy(address=" + at + ", bytes=1, to=host, stream=0x0) = OK",
+                          "Copy(address=" + at + ", bytes=1, to=device) = OK",
+                          "Copy(address=" + at + ", bytes=1, to=host) = OK",
                           "Record(stream=0x1f) = 1", "Passed(stream=0x1f, point=1) = yes",
                           "Wait(stream=0x1f, point=1) = OK", "GetMemoryInfo() = free 4096 of 8192",
                           "Unmap(address=" + at + ", bytes=4096) = OK", "Destroy(chunk=1) = OK",

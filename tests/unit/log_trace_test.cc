@@ -176,6 +176,12 @@ TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
   EXPECT_EQ(summary->swap_out_bytes, 3 * kBlock);
   EXPECT_EQ(summary->swap_in_bytes, kBlock);
   EXPECT_EQ(summary->peak_swapped, 2 * kBlock);
+  EXPECT_GT(summary->swap_wait_ns, 0u);
+  const TraceCopied copied = ReadTraceOrLog(path)->copied;
+  EXPECT_EQ(copied.out_bytes, 3 * kBlock);
+  EXPECT_EQ(copied.in_bytes, kBlock);
+  EXPECT_GT(copied.out_ns, 0u);
+  EXPECT_GT(copied.in_ns, 0u);
 }
 
 }  // namespace

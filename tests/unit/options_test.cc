@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"
@@ -49,7 +50,16 @@ TEST(Options, SwappingHasAHostLimit) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(options->arena.swap);
   EXPECT_EQ(options->arena.host_limit, 2 * kGiB);
-  EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("add swap:auto"));
+  EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("say swap:auto"));
+  EXPECT_TRUE(ParseOptions("swap_limit:1GiB")->arena.swap) << "why else would it be given";
+  EXPECT_EQ(ParseOptions("swap_limit:1GiB")->arena.swap_limit, kGiB);
+  EXPECT_EQ(ParseOptions("swap_slowdown:5%")->arena.swap_slowdown, 50000u);
+  EXPECT_EQ(ParseOptions("swap:auto,swap_slowdown:0.5")->arena.swap_slowdown, 5000u);
+  EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap:off"), HasSubstr("say swap:auto"));
+  EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap_slowdown:5%"), HasSubstr("give one of them"));
+  for (const char* const bad : {"0", "0%", "-1", "nan", "5%%", "1001%", "", "x"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat("swap_slowdown:", bad)), HasSubstr("such as '5%'")) << bad;
+  }
   EXPECT_THAT(ErrorOf("swap:auto,plan:auto"), HasSubstr("leave one of them out"));
   EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto' or 'off'"));
 }
@@ -67,6 +77,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
        {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
         "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off", "chunk:64KiB",
         "retry_ms:600000", "log:x", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
+        "swap:auto,swap_limit:1MiB", "swap:auto,swap_slowdown:12.5%",
         "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
         "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);

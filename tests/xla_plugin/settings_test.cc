@@ -90,6 +90,7 @@ TEST(Settings, WhatIsWrongIsNamed) {
     EXPECT_THAT(ErrorOf(key), HasSubstr("JAX's to choose"));
   }
   EXPECT_THAT(ErrorOf("swap:auto"), HasSubstr("none of them can be moved: leave it out"));
+  EXPECT_THAT(ErrorOf("swap_limit:1GiB"), HasSubstr("none of them can be moved: leave it out"));
   EXPECT_EQ(ErrorOf("swap:off"), "");
   EXPECT_THAT(ErrorOf("", {1.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is 1.5"));
   EXPECT_THAT(ErrorOf("", {-0.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is -0.5"));

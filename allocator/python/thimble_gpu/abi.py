@@ -19,7 +19,8 @@ STATS = ("in_use", "magazines", "free_small", "free_large", "spare", "reserved",
          "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
          "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
          "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes",
-         "swap_late_bytes", "swap_host_full")
+         "swap_late_bytes", "swap_wait_ns", "swap_out_ns", "swap_in_ns", "swap_goal",
+         "swap_host_full")
 
 
 class Stats(ctypes.Structure):
@@ -29,7 +30,7 @@ class Stats(ctypes.Structure):
 
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
             "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
-            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "peak_swapped")
+            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped")
 
 
 class LogInfo(ctypes.Structure):
@@ -46,7 +47,7 @@ class PlanInfo(ctypes.Structure):
 
 
 SWAP_INFO = ("peak_before", "peak_after", "slowdown_ppm", "bytes_out", "bytes_in", "swaps",
-             "peak_doa", "peak_aoa", "peak_wdoa", "peak_swdoa")
+             "bus_out", "bus_in", "peak_doa", "peak_aoa", "peak_wdoa", "peak_swdoa")
 
 
 class SwapInfo(ctypes.Structure):

@@ -59,6 +59,6 @@ def _print(line):
     print(f"  {line['allocations']} allocations, {line['steps']} steps")
     plan = summary.describe_plan(line["plan_requests"], line["plan_hits"], line["plan_repeats"])
     swap = summary.describe_swap(line["swap_out_bytes"], line["swap_in_bytes"],
-                                 line["peak_swapped"])
+                                 line["peak_swapped"], line["swap_wait_ns"])
     for note in filter(None, (plan, swap)):
         print("  " + note)

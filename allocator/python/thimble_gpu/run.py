@@ -67,7 +67,7 @@ def frameworks(keys):
     if keys.get("device") == "cpu":
         return []
     wanted = {PLUGIN_KEYS[key] for key in keys if key in PLUGIN_KEYS} or set(VARIABLES)
-    if keys.get("swap") == "auto":
+    if keys.get("swap") == "auto" or "swap_limit" in keys or "swap_slowdown" in keys:
         wanted.discard("jax")  # which cannot say what it uses
     if len(wanted) == 2 and any(key in PLUGIN_KEYS for key in keys):
         raise abi.ThimbleError("options 'front' (TensorFlow) and 'cumemalloc' (JAX) contradict "

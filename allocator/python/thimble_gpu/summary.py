@@ -71,12 +71,12 @@ def describe_plan(requests, hits, repeats):
             f"{100 * repeats / requests:.2f} % at the same address as the time before")
 
 
-def describe_swap(out, back, most):
-    """What was swapped, on a line; "" if nothing was."""
+def describe_swap(out, back, most, wait_ns):
+    """What was swapped and what it cost, on a line; "" if nothing was."""
     if out == 0:
         return ""
     return (f"swapped: {text.size(out)} out, {text.size(back)} back in, {text.size(most)} on the "
-            "host at most")
+            f"host at most; ops waited {wait_ns / 1e9:.1f} s for copies")
 
 
 def caveat(log, most_events):
@@ -116,7 +116,8 @@ def write(folder, is_cpu, most_events):
     for log in logs[:MOST_DEVICES]:
         text.say(describe(log, is_cpu, several))
         plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
-        swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped)
+        swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped,
+                             log.swap_wait_ns)
         for note in filter(None, (plan, swap, caveat(log, most_events))):
             text.say("  " + note)
         text.say("  " + compare(log, deadline))

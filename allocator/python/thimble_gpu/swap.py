@@ -96,7 +96,8 @@ def _line(file, info, seconds):
     line.update((name, getattr(info, name)) for name in ("peak_before", "peak_after"))
     line["ratio"] = round(info.peak_after / info.peak_before, 6)
     line["slowdown"] = info.slowdown_ppm / 10000
-    line.update((name, getattr(info, name)) for name in ("bytes_out", "bytes_in", "swaps"))
+    line.update((name, getattr(info, name)) for name in ("bytes_out", "bytes_in", "swaps", "bus_out",
+                                                    "bus_in"))
     line["policy"] = info.policy.decode()
     line["autoswap"] = {"DOA": info.peak_doa, "AOA": info.peak_aoa, "WDOA": info.peak_wdoa,
                         "SWDOA": info.peak_swdoa}

@@ -1,0 +1,27 @@
+// Profiles and servers for tests.
+#pragma once
+
+#include <random>
+
+#include "allocator/harmony/profile.h"
+#include "allocator/harmony/server.h"
+
+namespace thimble::harmony {
+
+inline constexpr double kGiBBytes = 1024.0 * 1024 * 1024;
+
+// The model of the published figures: an embedding, 96 equal layers, pooler, classifier, loss.
+// Measured by the authors of Harmony on a GTX 1080 Ti; rounded to a tenth of a microsecond here.
+Profile Bert96();
+
+// Every layer takes `seconds` per sample forward and three times that backward, has `weight_bytes`
+// and an input of `input_bytes` per sample, and works with `work_bytes` per sample.
+Profile EqualLayers(int layers, double seconds, double weight_bytes, double input_bytes,
+                    double work_bytes);
+
+// Layers that differ in everything, and a server with memory that is enough for each of them alone
+// and for few of them together.
+Profile RandomProfile(std::mt19937& random);
+Server RandomServer(std::mt19937& random, const Profile& profile, int batch);
+
+}  // namespace thimble::harmony

@@ -1,0 +1,75 @@
+// Profiles: what is read, and one clear message for what is wrong.
+#include "allocator/harmony/profile.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/harmony/costs.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace thimble::harmony {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kHeader[] =
+    "ubatch,layer,weight_bytes,fwd_gpu_s,bwd_gpu_s,upd_cpu_s,fwd_mem_bytes,bwd_mem_bytes,x_elems\n";
+
+std::string Message(const std::string& text) {
+  const auto profile = ParseProfile(text, "p.csv");
+  return profile.ok() ? "" : std::string(profile.status().message());
+}
+std::string Rows(const std::string& rows) { return Message(kHeader + rows); }
+
+TEST(Profile, IsReadAndInterpolated) {
+  const auto profile = ParseProfile(absl::StrCat(kHeader,
+                                                 "1,0,100,1,3,0.5,1000,2000,10\n"
+                                                 "3,0,100,2,6,0.5,2000,5000,30\n"
+                                                 "\n"
+                                                 "1,1,0,1,2,0,50,60,5\r\n"
+                                                 "3,1,0,1,2,0,150,180,15\n"),
+                                    "p.csv");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_EQ(profile->layer_count(), 2);
+  EXPECT_EQ(profile->layers[0].input_bytes, 40);
+  EXPECT_EQ(profile->layers[1].input_bytes, 20);
+  const Costs costs(*profile, 8);
+  EXPECT_EQ(costs.largest(), 3);
+  EXPECT_DOUBLE_EQ(costs.Seconds(Pass::kForward, 2, {0, 0}), 1.5);
+  EXPECT_DOUBLE_EQ(costs.BackwardSeconds(2, {0, 1}), 4.5 - 1.5 + 1);
+  // The input between the two counts once, as the first one's output.
+  EXPECT_DOUBLE_EQ(costs.PeakBytes(Pass::kBackward, 3, {0, 1}), 5000 + 180 - 60);
+  EXPECT_DOUBLE_EQ(costs.WorkBytes(Pass::kBackward, 3, {0, 1}), 5120 - 200 - 120);
+  EXPECT_DOUBLE_EQ(costs.WeightBytes({0, 1}), 100);
+  EXPECT_DOUBLE_EQ(costs.InputBytes(3, 2), 0);
+}
+
+TEST(Profile, NamesLineValueAndRemedy) {
+  EXPECT_THAT(Message("a,b\n"), HasSubstr("p.csv:1: 'a,b' is no header: write ubatch,layer"));
+  EXPECT_THAT(Message(""), HasSubstr("p.csv: has no layers"));
+  EXPECT_THAT(Rows("1,0,1\n"), HasSubstr("p.csv:2: '1,0,1' has 3 fields, not 9"));
+  EXPECT_THAT(Rows("0,0,1,1,1,1,1,1,1\n"), HasSubstr("p.csv:2: '0' is no ubatch"));
+  EXPECT_THAT(Rows("1,x,1,1,1,1,1,1,1\n"), HasSubstr("'x' is no layer: write a whole number"));
+  EXPECT_THAT(Rows("1,0.5,1,1,1,1,1,1,1\n"), HasSubstr("'0.5' is no layer"));
+  EXPECT_THAT(Rows("1,0,-1,1,1,1,1,1,1\n"), HasSubstr("'-1' is no weight_bytes"));
+  EXPECT_THAT(Rows("1,0,1,nan,1,1,1,1,1\n"), HasSubstr("'nan' is no fwd_gpu_s"));
+  EXPECT_THAT(Rows("1,0,1,2,1,1,1,1,1\n"), HasSubstr("'1' is less than fwd_gpu_s, 2"));
+  EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n1,0,1,1,1,1,1,1,1\n"),
+              HasSubstr("as line 2: write it once"));
+  EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n2,0,9,1,1,1,1,1,2\n"),
+              HasSubstr("has another weight_bytes than line 2, 1"));
+  EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n2,0,1,1,1,1,1,1,1\n"),
+              HasSubstr("other x_elems per sample than line 2: write 2"));
+  EXPECT_THAT(Rows("1,1,1,1,1,1,1,1,1\n"), HasSubstr("microbatch size 1 has no line for layer 0"));
+  EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n1,1,1,1,1,1,1,1,1\n2,0,1,1,1,1,1,1,2\n"),
+              HasSubstr("microbatch size 2 has no line for layer 1"));
+}
+
+TEST(Profile, AFileThatIsNotThereIsNamed) {
+  EXPECT_THAT(std::string(ReadProfileFile("/no/such.csv").status().message()),
+              HasSubstr("/no/such.csv"));
+}
+
+}  // namespace
+}  // namespace thimble::harmony

@@ -1,0 +1,95 @@
+// Random models on random servers: every schedule of every kind passes the validator.
+#include <random>
+
+#include "allocator/harmony/published_search.h"
+#include "allocator/harmony/search.h"
+#include "allocator/harmony/shape.h"
+#include "allocator/harmony/simulator.h"
+#include "allocator/harmony/validator.h"
+#include "gtest/gtest.h"
+#include "tests/harmony/models.h"
+
+namespace thimble::harmony {
+namespace {
+
+TEST(Property, SchedulesOfSearchesAreValid) {
+  int plans = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const Profile profile = RandomProfile(random);
+    const int batch = 1 + static_cast<int>(random() % 24);
+    const Server server = RandomServer(random, profile, batch);
+    const Costs costs(profile, batch);
+    for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
+      if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
+      for (const bool prefetch : {false, true}) {
+        for (const Schedule& schedule :
+             SearchPublished(costs, server, batch, {mode, prefetch, PackerSet::kAll}, 3)) {
+          const absl::Status status = ValidateSchedule(costs, server, schedule);
+          EXPECT_TRUE(status.ok()) << status;
+        }
+      }
+      SearchOptions options;
+      options.may_pipeline = mode == Mode::kPipeline;
+      options.may_split_data = !options.may_pipeline;
+      options.seconds = 0.03;
+      const auto schedule = SearchPlans(costs, server, batch, options);
+      if (!schedule.has_value()) continue;
+      const absl::Status status = ValidateSchedule(costs, server, *schedule);
+      EXPECT_TRUE(status.ok()) << status;
+      ++plans;
+    }
+  }
+  EXPECT_GT(plans, 60);
+}
+
+// Shapes that no search would try.
+TEST(Property, RandomPlansHaveValidSchedulesOrNone) {
+  int valid = 0;
+  for (unsigned seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&](int most) { return static_cast<int>(random() % most); };
+    const Profile profile = RandomProfile(random);
+    const int gpus_times = 1 + below(8);
+    const Server server = RandomServer(random, profile, 8);
+    const int batch = server.gpu_count() * gpus_times;
+    const Costs costs(profile, batch);
+    Shape shape;
+    shape.mode = below(2) == 0 ? Mode::kPipeline : Mode::kDataParallel;
+    const int share = shape.mode == Mode::kPipeline ? batch : gpus_times;
+    shape.fused_first = below(profile.layer_count());
+    shape.forward_count = 1 + below(share);
+    shape.backward_count = below(2) == 0 ? shape.forward_count : 1 + below(share);
+    shape.fused_count = 1 + below(share);
+    for (int layer = 0; layer < shape.fused_first; ++layer) {
+      if (layer == 0 || below(3) == 0) shape.forward.push_back(layer);
+      if (layer == 0 || below(3) == 0) shape.backward.push_back(layer);
+    }
+    Plan plan = PlanOf(costs, server, shape, batch);
+    for (Task& task : plan.tasks) {
+      const bool is_fused = task.pack.first == shape.fused_first;
+      if (!is_fused && below(3) == 0) {
+        task.segments = {task.pack.first};
+        for (int layer = task.pack.first + 1; layer <= task.pack.last; ++layer) {
+          if (below(2) == 0) task.segments.push_back(layer);
+        }
+      }
+      if (task.is_backward() && !is_fused && shape.forward_count == shape.backward_count &&
+          (shape.mode == Mode::kDataParallel || server.gpu_count() == 1)) {
+        task.kept_layers = below(task.pack.last - task.pack.first + 2);
+        task.kept_on_host = below(2) == 0;
+      }
+    }
+    const auto schedule = Simulator(costs, server).Run(plan);
+    if (!schedule.has_value()) continue;
+    const absl::Status status = ValidateSchedule(costs, server, *schedule);
+    EXPECT_TRUE(status.ok()) << status;
+    ++valid;
+  }
+  EXPECT_GT(valid, 150);
+}
+
+}  // namespace
+}  // namespace thimble::harmony

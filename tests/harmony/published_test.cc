@@ -1,0 +1,97 @@
+// The published system: its own figures have to come out.
+#include <vector>
+
+#include "allocator/harmony/lru.h"
+#include "allocator/harmony/packers.h"
+#include "allocator/harmony/published_search.h"
+#include "allocator/harmony/published_timing.h"
+#include "allocator/harmony/validator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/harmony/models.h"
+
+namespace thimble::harmony {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Published : public testing::Test {
+ protected:
+  Schedule Best(Mode mode, bool prefetch, PackerSet packers) const {
+    const std::vector<Schedule> found =
+        SearchPublished(costs_, server_, 32, {mode, prefetch, packers});
+    EXPECT_EQ(found.size(), 1u);
+    EXPECT_TRUE(ValidateSchedule(costs_, server_, found[0]).ok());
+    return found[0];
+  }
+
+  const Profile profile_ = Bert96();
+  const Costs costs_{profile_, 32};
+  const Server server_ = PublishedServer(2, 10 * kGiBBytes);
+};
+
+TEST_F(Published, Bert96TakesAsLongAsPublished) {
+  const Schedule dp = Best(Mode::kDataParallel, false, PackerSet::kPublished);
+  EXPECT_NEAR(dp.seconds, 19.421, 0.001);
+  EXPECT_NEAR(dp.in_bytes / kGiBBytes, 18.88, 0.01);
+  EXPECT_NEAR(dp.out_bytes / kGiBBytes, 10.57, 0.01);
+  const Schedule pp = Best(Mode::kPipeline, false, PackerSet::kPublished);
+  EXPECT_NEAR(pp.seconds, 17.874, 0.001);
+  EXPECT_NEAR(pp.in_bytes / kGiBBytes, 9.28, 0.01);
+  EXPECT_NEAR(pp.out_bytes / kGiBBytes, 5.13, 0.01);
+  EXPECT_NEAR(pp.compute_fraction, 0.86, 0.01);
+}
+
+TEST_F(Published, PrefetchAndAllPackersHelp) {
+  EXPECT_NEAR(Best(Mode::kPipeline, true, PackerSet::kAll).seconds, 17.051, 0.001);
+  EXPECT_NEAR(Best(Mode::kDataParallel, true, PackerSet::kAll).seconds, 18.238, 0.001);
+}
+
+TEST_F(Published, VirtualMemoryWithoutAPlanSwapsFarMore) {
+  const auto seconds = [&](Mode mode, bool recompute) {
+    return LruBaseline(costs_, server_, 32, mode, recompute)->seconds;
+  };
+  EXPECT_NEAR(seconds(Mode::kDataParallel, false), 45.0, 0.1);
+  EXPECT_NEAR(seconds(Mode::kDataParallel, true), 18.7, 0.1);
+  EXPECT_NEAR(seconds(Mode::kPipeline, false), 44.4, 0.1);
+  EXPECT_NEAR(seconds(Mode::kPipeline, true), 20.3, 0.1);
+  EXPECT_NEAR(LruBaseline(costs_, server_, 32, Mode::kDataParallel, false)->swap_bytes / kGiBBytes,
+              744, 1);
+}
+
+TEST_F(Published, NoPackFitsInTooLittle) {
+  EXPECT_TRUE(SearchPublished(costs_, PublishedServer(2, 1e8), 32, {}).empty());
+  EXPECT_FALSE(LruBaseline(costs_, PublishedServer(2, 1e8), 32, Mode::kPipeline, true).has_value());
+}
+
+TEST(Packers, CutByTimeByMemoryAndGreedily) {
+  const Profile profile = EqualLayers(8, 1, 10, 1, 9);  // 10 + size * 10 bytes forward
+  const Costs costs(profile, 4);
+  const auto cut = [&](Packer packer, double bytes) {
+    std::vector<int> firsts;
+    for (const Pack& pack : CutIntoPacks(costs, packer, Pass::kForward, 1, 8, bytes)) {
+      firsts.push_back(pack.first);
+    }
+    return firsts;
+  };
+  EXPECT_THAT(cut(Packer::kBalancedTime, 97), ElementsAre(0, 3));  // split before the border
+  EXPECT_THAT(cut(Packer::kBalancedTime, 200), ElementsAre(0));
+  EXPECT_THAT(cut(Packer::kGreedyMemory, 61), ElementsAre(0, 2, 5));
+  EXPECT_THAT(cut(Packer::kBalancedMemory, 19), ElementsAre());
+}
+
+TEST(Timing, OneGpuWithoutPrefetchIsASum) {
+  // One fused pack: weights in, data in, recompute, backward, gradient out, deletion.
+  const Profile profile = EqualLayers(2, 1, 11.5 * kGiBBytes, 0, 0);
+  const Costs costs(profile, 1);
+  Plan plan;
+  plan.rules = Rules::kHarmony;
+  plan.prefetch = false;
+  plan.tasks.push_back({{0, 1}, Pass::kBackward, 0, {1}, {}, 0, false});
+  const Schedule schedule = TimePublished(costs, PublishedServer(1, 1e12), plan);
+  EXPECT_NEAR(schedule.seconds, 2 + 6 + 2 + 0.040, 1e-9);
+  EXPECT_NEAR(schedule.in_bytes, 23 * kGiBBytes, 1);
+}
+
+}  // namespace
+}  // namespace thimble::harmony

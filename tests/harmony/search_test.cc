@@ -1,0 +1,113 @@
+// The search: better than the published system's, within memory, and always the same.
+#include "allocator/harmony/search.h"
+
+#include "allocator/harmony/json.h"
+#include "allocator/harmony/report.h"
+#include "allocator/harmony/shape.h"
+#include "allocator/harmony/validator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/harmony/models.h"
+
+namespace thimble::harmony {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Search, Bert96IsFasterThanPublishedAndSwapsAFortiethOfLru) {
+  const Profile profile = Bert96();
+  Settings settings;
+  settings.batch = 32;
+  settings.seconds = 2;  // a busy machine gets less far
+  const Server server = PublishedServer(2, 10 * kGiBBytes);
+  for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
+    settings.mode = mode;
+    const auto report = MakeReport(profile, server, settings);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->schedule.plan.mode, mode);
+    EXPECT_LT(report->schedule.seconds, 0.95 * report->baselines[kHarmonyPpPrefetch]->seconds);
+    EXPECT_LT(report->schedule.seconds, 0.9 * report->baselines[kHarmonyPp]->seconds);
+    EXPECT_LT(report->schedule.swap_bytes() * 40, report->baselines[kLruDp]->swap_bytes);
+  }
+}
+
+TEST(Search, TheSameInputGivesTheSamePlan) {
+  const Profile profile = Bert96();
+  const Costs costs(profile, 32);
+  const Server server = PublishedServer(2, 10 * kGiBBytes);
+  SearchOptions options;
+  options.seconds = 0.1;
+  const auto first = SearchPlans(costs, server, 32, options);
+  const auto second = SearchPlans(costs, server, 32, options);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(PlanJson(*first), PlanJson(*second));
+}
+
+TEST(Search, AModelThatFitsIsOnePack) {
+  const Profile profile = EqualLayers(10, 0.01, 1e6, 1e4, 1e6);
+  Settings settings;
+  settings.batch = 4;
+  settings.seconds = 0.2;
+  const auto report = MakeReport(profile, PublishedServer(1, 8e9), settings);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->schedule.plan.fused(), 0);
+  EXPECT_NEAR(report->compute_bound, 10 * 0.03 * 4, 1e-9);
+}
+
+TEST(Search, FindsAPlanInTheLeastMemory) {
+  const Profile profile = EqualLayers(12, 0.01, 1e8, 1e6, 1e8);
+  Settings settings;
+  settings.batch = 8;
+  settings.seconds = 0.3;
+  // Twice the weights of a layer, its work, its input and gradients both ways: 3.03e8.
+  const auto report = MakeReport(profile, PublishedServer(2, 3.1e8), settings);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_LE(report->schedule.peak_bytes[0], 3.1e8);
+}
+
+TEST(Shapes, CountsAreTheLeastForEachLargestMicrobatch) {
+  EXPECT_THAT(Counts(8, 8), ElementsAre(1, 2, 3, 4, 8));
+  EXPECT_THAT(Counts(8, 3), ElementsAre(3, 4, 8));
+  EXPECT_THAT(EvenSplit(8, 3), ElementsAre(3, 3, 2));
+}
+
+TEST(Shapes, APlanAndItsShapeAreTheSame) {
+  const Profile profile = EqualLayers(12, 0.01, 1e6, 1e4, 1e6);
+  const Costs costs(profile, 8);
+  Shape shape;
+  shape.forward = {0, 3, 7};
+  shape.backward = {0, 5};
+  shape.fused_first = 9;
+  shape.forward_count = 2;
+  shape.backward_count = 3;
+  shape.fused_count = 4;
+  const Plan plan = PlanOf(costs, PublishedServer(2, 1e12), shape, 8);
+  const Shape again = ShapeOf(plan);
+  EXPECT_EQ(again.forward, shape.forward);
+  EXPECT_EQ(again.backward, shape.backward);
+  EXPECT_EQ(again.fused_first, 9);
+  EXPECT_THAT(plan.tasks[4].microbatches, ElementsAre(3, 3, 2));
+  EXPECT_EQ(again.fused_count, 4);
+}
+
+TEST(Json, APlanNamesItsPacks) {
+  const Profile profile = EqualLayers(4, 1, 1e6, 1e6, 1e6);
+  const Costs costs(profile, 4);
+  Shape shape;
+  shape.mode = Mode::kPipeline;
+  shape.forward = {0};
+  shape.backward = {0};
+  shape.fused_first = 2;
+  shape.forward_count = 2;
+  Schedule schedule;
+  schedule.plan = PlanOf(costs, PublishedServer(2, 1e12), shape, 4);
+  schedule.peak_bytes = {1, 2};
+  schedule.plan.tasks[2].kept_layers = 1;
+  const std::string text = PlanJson(schedule);
+  EXPECT_THAT(text, testing::HasSubstr(
+                        R"({"first":0,"last":1,"gpu":0,"microbatches":[2,2],"segments":[0]})"));
+  EXPECT_THAT(text, testing::HasSubstr(R"("keep":[1],"swap":[])"));
+}
+
+}  // namespace
+}  // namespace thimble::harmony
