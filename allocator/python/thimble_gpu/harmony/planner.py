@@ -6,9 +6,10 @@ from thimble_gpu.harmony import memory
 from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.runner import Runner
+from thimble_gpu.harmony.search import plain
 from thimble_gpu.harmony.search import search
 
-_TRIES = 8
+_TRIES = 7  # the last one without search
 _MORE = 1.2
 _KEPT_BY_THREADS = 384 << 10  # small blocks, on each device: 0.2 to 0.6 MiB were seen
 _SAFE_PART = 0.97  # of the memory: planning and measuring differ a little
@@ -39,13 +40,16 @@ def prepare(setting, inputs, labels):
     # The planner and the runner do not count quite the same: the runner lets gradients leave before
     # the next weights come where memory is short. So what the planner is told is searched for.
     asked, too_little, too_much, best = limit, 0, 4 * limit, None
-    for _ in range(_TRIES):
-        plan = search(rows, len(setting.devices), int(asked), batch, setting.mode,
-                      setting.portion, same_portions=not setting.chain.can_regroup)
+    for left in reversed(range(_TRIES)):
+        find = search if left else plain
+        plan = find(rows, len(setting.devices), int(asked if left else limit), batch, setting.mode,
+                    setting.portion)
         if plan is None:
             too_little = asked
             asked = min(asked * _MORE, (asked + too_much) / 2)
             continue
+        if not setting.chain.can_regroup:
+            plan = plan.with_same_portions()
         found = _try(setting, plan, inputs, labels)
         most = max(peak.most for peaks in found.peaks for peak in peaks)
         if most <= limit:

@@ -38,6 +38,18 @@ class Plan:
                    seconds=read.get("seconds", 0.0),
                    compute_fraction=read.get("compute_fraction", 0.0))
 
+    def with_portions(self, portions):
+        """The same, with all samples computed in these portions everywhere."""
+        portions = tuple(portions)
+        return dataclasses.replace(self, **{
+            name: tuple(dataclasses.replace(task, microbatches=portions) for task in tasks)
+            for name, tasks in (("forward", self.forward), ("backward", self.backward))})
+
+    def with_same_portions(self):
+        """The smallest ones serve for all: they take no more memory anywhere."""
+        tasks = self.forward + self.backward
+        return self.with_portions(min((task.microbatches for task in tasks), key=max))
+
 
 def _segments(entries):
     tasks = []
