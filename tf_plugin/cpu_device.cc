@@ -1,13 +1,14 @@
 #include "tf_plugin/cpu_device.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/base/call_once.h"
 #include "absl/log/log.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "tensorflow/core/common_runtime/gpu/gpu_process_state.h"
 #include "tensorflow/core/common_runtime/threadpool_device.h"
 #include "tensorflow/core/public/session_options.h"
@@ -44,7 +45,11 @@ class CpuDevice : public tensorflow::ThreadPoolDevice {
   const tensorflow::GPUOptions gpu_options_;
 };
 
-std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_arena* arena) {
+// TensorFlow's names of its logical CPU devices, but for the first, in allocators and logs.
+std::string SuffixOf(int index) { return index == 0 ? "" : absl::StrCat("_", index); }
+
+std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_arena* arena,
+                                              int index) {
   constexpr auto kMemoryType = tsl::AllocatorMemoryType::kHostPageable;
   if (settings.front == Settings::Front::kBfc) {
     tsl::BFCAllocator::Options options;
@@ -53,37 +58,41 @@ std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_
         std::make_unique<TfSubAllocator>(arena, kMemoryType, /*index=*/0,
                                          std::vector<tsl::SubAllocator::Visitor>{},
                                          std::vector<tsl::SubAllocator::Visitor>{}),
-        LimitOf(arena), "CPU_thimble_bfc", options);
+        LimitOf(arena), absl::StrCat("CPU", SuffixOf(index), "_thimble_bfc"), options);
   }
   TfAllocator::Options options;
-  options.name = "CPU_thimble";
+  options.name = absl::StrCat("CPU", SuffixOf(index), "_thimble");
   options.memory_type = kMemoryType;
   options.retry = absl::Milliseconds(settings.retry_ms);
   return std::make_unique<TfAllocator>(arena, options);
 }
 
-// One arena for all sessions and logical CPU devices of the process, as TensorFlow has one CPU
-// allocator.
+// One arena for each logical CPU device, as for each logical GPU; all sessions of the process share
+// them.
 struct CpuMemory {
   thimble_arena* arena;
   tsl::Allocator* allocator;
 };
 
-absl::StatusOr<CpuMemory> SharedMemory(const Settings& settings) {
-  static absl::once_flag once;
-  static absl::StatusOr<CpuMemory>* shared = nullptr;
-  absl::call_once(once, [&] {
-    const absl::StatusOr<thimble_arena*> arena = OpenArena(settings, DeviceSettings());
-    if (!arena.ok()) {
-      shared = new absl::StatusOr<CpuMemory>(arena.status());
-      return;
-    }
-    shared =
-        new absl::StatusOr<CpuMemory>(CpuMemory{*arena, MakeAllocator(settings, *arena).release()});
-    PublishArena(THIMBLE_TF_CPU, *arena);
-    LOG(INFO) << "Thimble serves the CPU device: " << thimble_options(*arena);
-  });
-  return *shared;
+absl::StatusOr<CpuMemory> OpenMemory(const Settings& settings, int index) {
+  DeviceSettings device;
+  device.index = index;
+  const absl::StatusOr<thimble_arena*> arena = OpenArena(settings, device);
+  if (!arena.ok()) return arena.status();
+  PublishArena(THIMBLE_TF_CPU - index, *arena);
+  LOG(INFO) << "Thimble serves the CPU device"
+            << (index == 0 ? std::string() : absl::StrCat(" CPU:", index)) << ": "
+            << thimble_options(*arena);
+  return CpuMemory{*arena, MakeAllocator(settings, *arena, index).release()};
+}
+
+absl::StatusOr<CpuMemory> MemoryOf(const Settings& settings, int index) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const opened = new std::map<int, absl::StatusOr<CpuMemory>>;
+  absl::MutexLock lock(&mutex);
+  const auto found = opened->find(index);
+  if (found != opened->end()) return found->second;
+  return opened->emplace(index, OpenMemory(settings, index)).first->second;
 }
 
 std::unique_ptr<tensorflow::Device> MakeDevice(const Settings& settings, const CpuMemory& memory,
@@ -115,12 +124,12 @@ absl::Status CpuDeviceFactory::CreateDevices(
     const tensorflow::SessionOptions& options, const std::string& name_prefix,
     std::vector<std::unique_ptr<tensorflow::Device>>* devices) {
   if (!settings_.ok()) return Refusal(settings_.status());
-  const absl::StatusOr<CpuMemory> memory = SharedMemory(*settings_);
-  if (!memory.ok()) return Refusal(memory.status());
   const auto& counts = options.config.device_count();
   const auto count = counts.find("CPU");
   const int number = count == counts.end() ? 1 : count->second;
   for (int i = 0; i < number; ++i) {
+    const absl::StatusOr<CpuMemory> memory = MemoryOf(*settings_, i);
+    if (!memory.ok()) return Refusal(memory.status());
     devices->push_back(
         MakeDevice(*settings_, *memory, options, absl::StrCat(name_prefix, "/device:CPU:", i)));
   }

@@ -1,5 +1,6 @@
 // Thimble without a GPU (THIMBLE_CONF=device:cpu): TensorFlow's CPU device, whose ops get their
-// memory from an arena over host memory, with a limit that stands for a device's size.
+// memory from an arena over host memory, with a limit that stands for a device's size. Logical
+// devices have an arena each.
 #pragma once
 
 #include <memory>

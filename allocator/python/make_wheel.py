@@ -90,7 +90,9 @@ def lay_out(options, site):
         libraries.install(library, package / "lib", "$ORIGIN")
     libraries.install(options.plugin, site / "tensorflow-plugins", "$ORIGIN/../thimble_gpu/lib")
     for file in options.package:
-        shutil.copyfile(file, package / file.name)
+        place = site / pathlib.Path(*file.parts[file.parts.index("thimble_gpu"):])
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
     (package / "version.py").write_text(VERSIONS.format(
         version=options.version, tensorflow=tensorflow_version(options.tensorflow_header),
         jaxlib=jaxlib_versions(options.top)))

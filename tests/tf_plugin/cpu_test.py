@@ -46,6 +46,23 @@ def two_logical_devices():
         return [device.name for device in cpu], (tf.ones([4]) + 1).device[-5:]
 
 
+def memory_of_logical_devices():
+    """MiB in use on each after 4 MiB were made on CPU:1; what CPU:1 says beyond its limit."""
+    cpu = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu[0], [tf.config.LogicalDeviceConfiguration()] * 3)
+    with tf.device("CPU:1"):
+        kept = tf.ones([1024, 1024]) + 1
+        try:
+            tf.ones([16, 1024, 1024])
+            said = "fits"
+        except tf.errors.ResourceExhaustedError as error:
+            said = str(error)
+    with tf.device("CPU:2"):
+        tf.ones([8, 1024, 1024])
+    stats = [forked.arena_stats(CPU - i) for i in range(3)]
+    return [each.in_use >> 20 for each in stats], kept.device[-5:], said
+
+
 class CpuDevice(unittest.TestCase):
 
     def test_losses_are_those_of_stock_tensorflow_to_the_last_bit(self):
@@ -80,6 +97,14 @@ class CpuDevice(unittest.TestCase):
     def test_logical_devices_are_honoured(self):
         result = forked.run(two_logical_devices, THIMBLE_CONF="device:cpu")
         self.assertEqual(result.answer, (["/physical_device:CPU:0"], "CPU:1"), result)
+
+    def test_each_logical_device_has_memory_of_its_own(self):
+        result = forked.run(memory_of_logical_devices,
+                            THIMBLE_CONF="device:cpu,limit:48MiB,retry_ms:100")
+        in_use, device, said = result.answer
+        self.assertEqual((in_use, device), ([0, 4, 0], "CPU:1"), result)
+        self.assertIn("by allocator CPU_1_thimble", said)
+        self.assertEqual(len(result.lines_with("Thimble serves the CPU device")), 3, result)
 
 
 if __name__ == "__main__":

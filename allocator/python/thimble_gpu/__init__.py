@@ -4,8 +4,9 @@
     thimble_gpu.memory_stats()["peak_bytes_in_use"]
 
 `device` is the number of a GPU as the framework counts (TensorFlow: of its logical devices; JAX:
-of the GPUs it can see), or "cpu" for TensorFlow's CPU device. `framework` is "tensorflow" or "jax",
-and needed only where both use the device. Sizes are bytes.
+of the GPUs it can see), "cpu" for TensorFlow's CPU device, or "cpu:1" for its logical device
+CPU:1. `framework` is "tensorflow" or "jax", and needed only where both use the device. Sizes are
+bytes.
 """
 
 from thimble_gpu import arenas as _arenas

@@ -9,6 +9,7 @@ import os
 
 OK = 0
 OUT_OF_MEMORY = 2
+INTERNAL = 4
 ABI_VERSION = 1
 
 # Of thimble_stats and the others, in their order; //tests/wheel compares with the header.
@@ -81,6 +82,7 @@ _FUNCTIONS = (
     ("thimble_create", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))),
     ("thimble_destroy", None, (ctypes.c_void_p,)),
     ("thimble_check_options", ctypes.c_int, (ctypes.c_char_p, ctypes.c_uint64)),
+    ("thimble_parse_size", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
     ("thimble_get_stats", ctypes.c_int, (ctypes.c_void_p, ctypes.POINTER(Stats))),
     ("thimble_reset_peaks", ctypes.c_int, (ctypes.c_void_p,)),
     ("thimble_trim", ctypes.c_int,

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 
 from thimble_gpu import abi
 
@@ -83,18 +84,24 @@ def _find_in(framework, index):
     return None
 
 
+def _is_cpu(device):
+    """Whether it is "cpu" or "cpu:1": the device itself, or one of its logical devices."""
+    return isinstance(device, str) and re.fullmatch(CPU + r"(:\d+)?", device) is not None
+
+
 def _check_device(device):
-    if device == CPU:
-        return _TF_CPU
+    if _is_cpu(device):
+        return _TF_CPU - int(device.partition(":")[2] or 0)
     if isinstance(device, bool) or not isinstance(device, int) or device < 0:
-        raise ValueError(f"device is {device!r}: give the number of a GPU, or '{CPU}'")
+        raise ValueError(f"device is {device!r}: give the number of a GPU, '{CPU}', or '{CPU}:1' for a "
+                         "logical device")
     return device
 
 
 def _why_not(device):
     if not any(abi.loaded(name) for name, _ in _HOOKS.values()):
         return f"Thimble is not on in this process: {_TURN_ON}"
-    if device != CPU and _find_in("tensorflow", _TF_CPU):
+    if not _is_cpu(device) and _find_in("tensorflow", _TF_CPU):
         return f"Thimble serves TensorFlow's CPU device here: ask for device='{CPU}'"
     return (f"Thimble serves no memory of device {device!r} yet: a framework makes a device when "
             "it first computes on it")
@@ -106,7 +113,7 @@ def find(device, framework):
     if framework is not None and framework not in FRAMEWORKS:
         raise ValueError(f"framework is {framework!r}: valid are {', '.join(FRAMEWORKS)}")
     wanted = FRAMEWORKS if framework is None else (framework,)
-    if device == CPU:
+    if _is_cpu(device):
         wanted = [name for name in wanted if name == "tensorflow"]
     found = [arena for arena in (_find_in(name, index) for name in wanted) if arena]
     if not found:

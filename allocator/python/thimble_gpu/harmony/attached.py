@@ -1,0 +1,238 @@
+"""Harmony for an ordinary Keras model: attach(), then fit(), evaluate() and predict() as always."""
+
+import keras
+import tensorflow as tf
+
+from thimble_gpu.harmony import checks
+from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony import planner
+from thimble_gpu.harmony import profiler
+from thimble_gpu.harmony.chain import Chain
+from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.explain import explain
+
+
+class Attached:
+    """A model that trains by plans. What a plan needs is known when the first batch is there."""
+
+    def __init__(self, model, device_names, memory, mode, portion=None, plan=None):
+        checks.check_model(model)
+        self.model = model
+        self.mode = mode
+        self.portion = portion
+        self.plan = plan
+        self.chain = Chain(model)
+        self.devices = [devices.Device(name) for name in device_names]
+        self.limits = [_limit_of(device, memory) for device in self.devices]
+        self._prepared = None
+        self._key = None
+
+    # What the planner asks for.
+    @property
+    def optimizer(self):
+        return self.model.optimizer
+
+    def loss(self, predictions, labels, weights):
+        """Of a portion; its mean, or its sum if that is what the model was compiled with."""
+        compiled = self.model._compile_loss  # pylint: disable=protected-access
+        # Where there are several outputs, it also keeps the means of single losses: not here.
+        means = [(v, tf.zeros(v.shape, v.dtype)) for v in compiled.variables]
+        with keras.StatelessScope(means):
+            return compiled(labels, self.chain.structure(predictions), weights)
+
+    def prepare(self, x, y, sample_weight=None):
+        """Plans for batches like this one, once; the Prepared of planner.py."""
+        key = (id(self.optimizer), tuple(v.trainable for v in self.model.variables))
+        if self._prepared is None or key != self._key:
+            self._forget()
+            checks.check_training(self.model)
+            self._prepared = planner.prepare(self, *self.tensors(x, y, sample_weight))
+            self._key = key
+            for device, limit in zip(self.devices, self.limits):
+                device.set_limit(limit)
+                device.reset_peak()
+        return self._prepared
+
+    def tensors(self, x, y, sample_weight):
+        """A batch as the chain takes it: inputs in a list, and labels; on the host."""
+        compiled = self.model._compile_loss  # pylint: disable=protected-access
+        if not compiled.built:
+            compiled.build(y, self.chain.structure(self.chain.graph.outputs))
+        with tf.device(devices.HOST):
+            return (self.chain.flatten(x),
+                    tf.nest.map_structure(_to_tensor, (y, sample_weight)))
+
+    def _forget(self):
+        if self._prepared is not None:
+            self._prepared.runner.close()
+            self._prepared = None
+        for device in self.devices:
+            device.set_limit(None)
+
+    # --- What Keras calls -----------------------------------------------------------------------
+
+    def train_batch(self, data):
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
+        prepared = self.prepare(x, y, weights)
+        inputs, labels = self.tensors(x, y, weights)
+        with tf.device(devices.HOST):
+            loss, predictions = prepared.runner.step(inputs, labels)
+            if self.model._compile_loss.metrics:  # pylint: disable=protected-access
+                self.model._compile_loss(y, self.chain.structure(predictions), weights)
+            return self._logs(x, y, predictions, weights, loss, len(inputs[0]))
+
+    def test_batch(self, data):
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
+        runner = self.prepare(x, y, weights).runner
+        with tf.device(devices.HOST):
+            inputs = self.chain.flatten(x)
+            predictions = runner.infer(inputs)
+            loss = self.model.compute_loss(x, y, self.chain.structure(predictions), weights,
+                                           training=False)
+            return self._logs(x, y, predictions, weights, loss, len(inputs[0]))
+
+    def predict_batch(self, data):
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
+        if self._prepared is None:
+            raise HarmonyError("predict() before training: Harmony plans when it sees a batch with "
+                               "labels. Call fit() or evaluate() first, or detach() the model")
+        with tf.device(devices.HOST):
+            return self.chain.structure(self._prepared.runner.infer(self.chain.flatten(x)))
+
+    def _logs(self, x, y, predictions, weights, loss, batch):
+        self.model._loss_tracker.update_state(  # pylint: disable=protected-access
+            loss, sample_weight=batch)
+        return self.model.compute_metrics(x, y, self.chain.structure(predictions), weights)
+
+    # --- For people -----------------------------------------------------------------------------
+
+    def explain(self):
+        """The plan in words and figures; "" before there is one."""
+        return "" if self._prepared is None else explain(self, self._prepared)
+
+    def predicted_peaks(self):
+        """Bytes by device, as planned."""
+        return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
+
+    def portions(self):
+        """How many samples the last pack computes at a time, for a batch as planned."""
+        runner = self._prepared.runner
+        spans = sorted(span for job in runner.jobs(runner.plan.batch) if job.is_last
+                       for span in job.spans)
+        return [last - first for first, last in spans]
+
+    def reserved_peaks(self):
+        """Most bytes that Thimble took for each device, free ones in between included."""
+        return {device.name: device.arena.stats()["peak_reserved"] if device.arena else 0
+                for device in self.devices}
+
+    def measured_peaks(self):
+        """Bytes by device, as Thimble measured since the last plan; only with Thimble."""
+        return {device.name: device.peak_bytes() for device in self.devices}
+
+    def close(self):
+        """Ends the threads, and takes the limits back."""
+        if self._prepared is not None:
+            self._prepared.runner.close()
+        for device in self.devices:
+            device.close()
+
+    def detach(self):
+        """The model trains as Keras does again. Its weights and its optimizer stay as they are."""
+        self.close()
+        for name in ("train", "test", "predict"):
+            delattr(self.model, f"make_{name}_function")
+            setattr(self.model, f"{name}_function", None)
+
+
+def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=None):
+    """Lets a compiled model train on devices that are too small for it, in portions and packs.
+
+    `devices`: names as TensorFlow has them, ["GPU:0", "GPU:1"]; without, all GPUs. `memory`: most
+    bytes on each (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto". `portion`:
+    samples to compute at a time, instead of what is fastest: BatchNorm sees no more than that.
+    `plan`: a Plan to be used as it is.
+    """
+    attached = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
+                        checks.portion(portion), plan)
+
+    def make(name, one_batch, several):
+        def make_function(force=False):
+            function_name = f"{name}_function"
+            if force or getattr(model, function_name) is None:
+                setattr(model, function_name, several(model, one_batch))
+            return getattr(model, function_name)
+
+        setattr(model, f"make_{name}_function", make_function)
+        setattr(model, f"{name}_function", None)
+
+    make("train", attached.train_batch, _over_iterator)
+    make("test", attached.test_batch, _over_iterator)
+    make("predict", attached.predict_batch, _over_list)
+    return attached
+
+
+def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto", portion=None):
+    """How attach() would train on batches like (x, y): see explain() of what this returns.
+
+    Layers are measured, but nothing is trained, and the model stays as it is.
+    """
+    dry = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
+                   checks.portion(portion))
+    try:
+        dry.prepare(x, y, sample_weight)
+    finally:
+        dry.close()
+    return dry
+
+
+def profile(model, x, y, path, sample_weight=None, device=None, sizes=(1, 2, 4)):
+    """Measures a compiled model layer by layer, and writes that as CSV, for `thimble harmony`.
+
+    On one device (by default, the first GPU), for portions of so many samples.
+    """
+    [name, *_] = checks.device_names(None if device is None else [device])
+    measured = Attached(model, [name], 1, "pp")
+    try:
+        inputs, labels = measured.tensors(x, y, sample_weight)
+        rows = profiler.measure(measured.chain, measured.devices[0], measured.loss, inputs, labels,
+                                sizes, profiler.update_rate(model.optimizer))
+        profiler.write(rows, path)
+    finally:
+        measured.close()
+
+
+def _over_iterator(model, one_batch):
+    def function(iterator):
+        logs = None
+        for _ in range(model.steps_per_execution):
+            data = next(iterator, None)
+            if data is None:
+                break
+            logs = one_batch(data)
+        if logs is None:
+            raise StopIteration
+        return logs
+
+    return function
+
+
+def _over_list(_, one_batch):
+    def function(batches):
+        outputs = [one_batch(data) for data in batches]
+        return keras.tree.map_structure(lambda *parts: tf.concat(parts, 0), *outputs)
+
+    return function
+
+
+def _to_tensor(value):
+    return None if value is None else tf.convert_to_tensor(value)
+
+
+def _limit_of(device, memory):
+    if memory is None:
+        if device.arena is None:
+            raise HarmonyError(f"how much memory of {device.name} may be used is not known: give "
+                               "memory=")
+        return device.arena.stats()["limit"]
+    return checks.size(memory)

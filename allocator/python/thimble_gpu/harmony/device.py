@@ -1,0 +1,177 @@
+"""A device that computes packs: how tensors get there and back, and what its memory holds."""
+
+import queue
+import threading
+import traceback
+
+import tensorflow as tf
+
+from thimble_gpu import arenas
+from thimble_gpu.harmony import checks
+
+HOST = "/CPU:0"
+
+
+class Cell:
+    """The result of a job, when it is done. take() hands it over and forgets it: memory counts."""
+
+    def __init__(self):
+        self._done = threading.Event()
+        self._value = self._error = self._trace = None
+
+    def set(self, value):
+        self._value = value
+        self._done.set()
+
+    def fail(self, error, trace):
+        self._error, self._trace = error, trace
+        self._done.set()
+
+    def wait(self):
+        self._done.wait()
+        if self._error is not None:
+            raise _Failed(self._error, self._trace)
+
+    def peek(self):
+        self.wait()
+        return self._value
+
+    def take(self):
+        self.wait()
+        value, self._value = self._value, None
+        return value
+
+
+class _Failed(Exception):
+    """A job cannot go on because one before it failed, with this error and at this place."""
+
+    def __init__(self, error, trace):
+        super().__init__(error)
+        self.error, self.trace = error, trace
+
+
+def wait_for_all(cells):
+    """All have ended when this returns, or raises what the first failed with."""
+    first = None
+    for cell in cells:
+        try:
+            cell.wait()
+        except _Failed as failed:
+            first = first or failed
+    if first is not None:
+        raise first.error.with_traceback(first.trace)
+
+
+class Stream:
+    """Does jobs one after the other, in a thread of its own.
+
+    A job may wait for cells of jobs that were submitted before it, to any stream: of all jobs that
+    are not done, the oldest can always go on.
+    """
+
+    def __init__(self, name):
+        self._jobs = queue.SimpleQueue()
+        threading.Thread(target=self._work, name=f"harmony {name}", daemon=True).start()
+
+    def submit(self, function, *arguments):
+        cell = Cell()
+        self._jobs.put((cell, function, arguments))
+        return cell
+
+    def close(self):
+        self._jobs.put(None)
+
+    def _work(self):
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            cell, function, arguments = job
+            try:
+                cell.set(function(*arguments))
+            except _Failed as failed:
+                cell.fail(failed.error, failed.trace)
+            except BaseException as error:  # pylint: disable=broad-except
+                traceback.clear_frames(error.__traceback__)  # they hold tensors
+                cell.fail(error, error.__traceback__)
+            del job, cell, function, arguments  # and so would these, until the next job
+
+
+class Device:
+    """One of TensorFlow's logical devices, "CPU:1" or "GPU:0"."""
+
+    def __init__(self, name):
+        self.name = name
+        self.is_gpu = name.startswith("GPU")
+        self._arena_name = int(name.partition(":")[2]) if self.is_gpu else name.lower()
+        self._arena = self._first_limit = None
+        self.inward = Stream(f"to {name}")
+        self.compute = Stream(name)
+        self.outward = Stream(f"from {name}")
+
+    def close(self):
+        self.set_limit(None)
+        for stream in (self.inward, self.compute, self.outward):
+            stream.close()
+
+    def usable(self, limit):
+        """What of a limit can be counted on: memory comes in chunks, and some are not full."""
+        if self.arena is None:
+            return limit
+        return limit - 2 * checks.size(self.arena.options()["chunk"])
+
+    def set_limit(self, limit):
+        """Most bytes to take from now on; None: as many as before anybody set a limit."""
+        if self.arena is None:
+            return
+        if self._first_limit is None:
+            self._first_limit = self.arena.stats()["limit"]
+        self.arena.set_limit(self._first_limit if limit is None else min(limit, self._first_limit))
+
+    @property
+    def arena(self):
+        """Thimble's arena of this device; None if Thimble does not serve it."""
+        if self._arena is None:
+            with tf.device(self.name):
+                tf.zeros([1])  # TensorFlow makes a device when it first computes there
+            try:
+                self._arena = arenas.find(self._arena_name, "tensorflow")
+            except arenas.NotActive:
+                pass
+        return self._arena
+
+    def bytes_in_use(self):
+        return self.arena.stats()["in_use"] if self.arena else 0
+
+    def peak_bytes(self):
+        return self.arena.stats()["peak_in_use"] if self.arena else 0
+
+    def reset_peak(self):
+        if self.arena:
+            self.arena.reset_peak()
+
+    def wait(self):
+        """Until everything that was submitted to a GPU is computed."""
+        if self.is_gpu:
+            tf.test.experimental.sync_devices()
+
+    def bring(self, tensor):
+        """A copy of a host's tensor in this device's memory."""
+        return self._copy(tensor, self.name)
+
+    def take_away(self, tensor):
+        """A copy of this device's tensor in the host's memory."""
+        return self._copy(tensor, HOST)
+
+    def _copy(self, tensor, to):
+        with tf.device(to):
+            if self.is_gpu:
+                return tf.identity(tensor)
+            # Logical CPU devices share memory: TensorFlow would hand on the same bytes.
+            return tf.raw_ops.DeepCopy(x=tensor)
+
+
+def size_of(tensors):
+    """Bytes as an arena counts them: each block rounded up to 256."""
+    return sum(-(-tensor.dtype.size * tensor.shape.num_elements() // 256) * 256
+               for tensor in tensors if isinstance(tensor, tf.Tensor))

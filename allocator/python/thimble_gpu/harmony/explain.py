@@ -1,0 +1,31 @@
+"""A plan in words and figures."""
+
+from thimble_gpu import text
+
+
+def explain(attached, prepared):
+    plan, links = prepared.runner.plan, attached.chain.links
+    names = ", ".join(device.name for device in attached.devices)
+    total = sum(4 * v.value.shape.num_elements() for v in attached.model.trainable_variables)
+    lines = [f"{len(links)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
+             f"{names}", _MODES[plan.mode]]
+    for device, peaks, limit in zip(attached.devices, prepared.peaks, prepared.limits):
+        expected = max((peak.expected for peak in peaks), default=0)
+        most = max((peak.most for peak in peaks), default=0)
+        lines.append(f"{device.name}: {text.size(expected)} predicted, at most {text.size(most)}, "
+                     f"of {text.size(limit)}")
+        for peak in peaks:
+            job = peak.job
+            kind = "backward" if job.is_backward else "forward"
+            if job.is_last:
+                kind = "forward and backward"
+            sizes = [last - first for first, last in job.spans]
+            early = "; the next weights come meanwhile" if job.overlaps else ""
+            lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} portions of up to "
+                         f"{max(sizes)}: {text.size(peak.expected)}{early}")
+    return "\n".join(lines)
+
+
+_MODES = {"pp": "a layer is on one device at a time; activations between packs wait on the host",
+          "dp": "every device computes all layers for its share of the samples; gradients are "
+                "summed up on the host"}

@@ -1,0 +1,119 @@
+"""A pack on a device, for some portions of the samples: brought, computed and taken away."""
+
+import tensorflow as tf
+
+from thimble_gpu.harmony import device as devices
+
+
+class Context:
+    """What a job keeps on its device from one portion to the next."""
+
+    def __init__(self):
+        self.sums = None
+        self.state = None
+
+
+class Job:
+    """Forward, backward (with recomputation), or for the last pack both at once."""
+
+    def __init__(self, kind, pack, device, spans, function, lane=0):
+        self.pack = pack
+        self.device = device
+        self.spans = spans  # ranges of samples, neighbours in order
+        self.lane = lane  # devices that share the samples keep the state of BatchNorm apart
+        self.overlaps = False  # whether the next job's weights are brought during this one
+        # Whether inputs come and results leave while another portion is computed. On logical CPU
+        # devices the processor that computes also copies, so that nothing would be won.
+        self.copies_meanwhile = False
+        self.is_backward = kind in ("backward", "last")
+        self.is_last = kind == "last"
+        self.advances_state = kind in ("forward", "last")
+        self.hands_on = () if self.is_backward else pack.makes
+        self.receives = pack.makes if kind == "backward" else ()
+        self.function = function
+        self._sums = None
+
+    def initial_state(self, variable):
+        """Of a variable, at the start of the step. Lanes draw random numbers of their own."""
+        with tf.device(devices.HOST):
+            value = tf.convert_to_tensor(variable.value)
+            if self.lane and not variable.dtype.startswith(("float", "bfloat")):
+                value += tf.cast([self.lane * 0x9E3779B1 % (1 << 31)] + [0] * (len(value) - 1),
+                                 value.dtype)
+            return value
+
+    def bring_weights(self):
+        return [[self.device.bring(variable.value) for variable in variables]
+                for variables in (self.pack.weights, self.pack.frozen)]
+
+    def bring(self, pairs, labels, gradients, state):
+        bring = self.device.bring
+        uses, masks = zip(*pairs) if pairs else ((), ())
+        return {"uses": [bring(tensor) for tensor in uses],
+                "masks": [_maybe(bring, mask) for mask in masks],
+                "labels": tf.nest.map_structure(lambda tensor: _maybe(bring, tensor), labels),
+                "gradients": [_maybe(bring, tensor) for tensor in gradients],
+                "state": None if state is None else [bring(tensor) for tensor in state]}
+
+    def compute(self, context, weights, brought, share, scale):
+        """`share` of the samples; `scale` of the loss."""
+        self.begin(context, weights)
+        with tf.device(self.device.name):
+            results = self.function(*self._arguments(context, weights, brought, share, scale))
+        if self.advances_state:
+            context.state = results["state"]
+        return results
+
+    def _arguments(self, context, weights, brought, share, scale):
+        state = context.state if brought["state"] is None else brought["state"]
+        arguments = [*weights, state, brought["uses"], brought["masks"]]
+        if not self.is_backward:
+            return arguments
+        with tf.device(devices.HOST):
+            own_scale = tf.constant(share, tf.float32) * scale
+        own_scale = self.device.bring(own_scale)
+        given = [brought["labels"], own_scale] if self.is_last else [brought["gradients"]]
+        return arguments + given + [own_scale, context.sums]
+
+    def take_away(self, results):
+        away = self.device.take_away
+        return {"values": [(away(tensor), _maybe(away, mask)) for tensor, mask in
+                           zip(results.get("values", ()), results.get("masks", ()))],
+                "gradients": [(_maybe(away, tensor),) for tensor in results.get("gradients", ())],
+                "state": [away(tensor) for tensor in results.get("state", ())],
+                "predictions": [away(tensor) for tensor in results.get("predictions", ())],
+                "loss": (away(results["loss"]),) if "loss" in results else None}
+
+    def begin(self, context, weights):
+        """Makes room for the sums of gradients, if there is none yet."""
+        if not self.is_backward or context.sums is not None:
+            return
+        with tf.device(self.device.name):
+            if self._sums is None:  # in a rehearsal, when no other thread computes
+                self._sums = [tf.Variable(tf.zeros([0], weight.dtype), trainable=False,
+                                          shape=tf.TensorShape(None)) for weight in weights[0]]
+            context.sums = [total.handle for total in self._sums]
+            self.pack.sums.begin(self.pack.sums.shapes, context.sums)
+
+    def take_gradients(self, context):
+        """Of the weights, when all portions are computed; nothing is left on the device."""
+        if not self.is_backward:
+            return []
+        with tf.device(self.device.name):
+            totals = self.pack.sums.read(context.sums)
+        taken = [self.device.take_away(total) for total, variable in zip(totals, self.pack.weights)
+                 if id(variable) in self.pack.reached]
+        del totals
+        self.end(context)
+        return taken
+
+    def end(self, context):
+        """Gives the room back."""
+        if context.sums is not None:
+            with tf.device(self.device.name):
+                self.pack.sums.end(context.sums)
+            context.sums = None
+
+
+def _maybe(function, tensor):
+    return None if tensor is None else function(tensor)

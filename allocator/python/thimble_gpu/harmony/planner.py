@@ -1,0 +1,102 @@
+"""Finds a plan that keeps to the memory of the devices: profile, plan, rehearse, until it fits."""
+
+import dataclasses
+
+from thimble_gpu.harmony import memory
+from thimble_gpu.harmony import profiler
+from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.runner import Runner
+from thimble_gpu.harmony.search import plain
+from thimble_gpu.harmony.search import search
+
+_TRIES = 7  # the last one without search
+_MORE = 1.2
+_KEPT_BY_THREADS = 384 << 10  # small blocks, on each device: 0.2 to 0.6 MiB were seen
+_SAFE_PART = 0.97  # of the memory: planning and measuring differ a little
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A runner that is ready to train, and what it will need."""
+    runner: Runner
+    peaks: list  # for each device, the Peaks of its jobs
+    limits: list
+
+    def predicted(self):
+        """Bytes, for each device."""
+        return [max((peak.expected for peak in peaks), default=0) for peaks in self.peaks]
+
+
+def prepare(setting, inputs, labels):
+    """A Prepared for batches like this one; HarmonyError if there is none."""
+    batch = int(inputs[0].shape[0])
+    if setting.plan is not None:
+        found = _try(setting, setting.plan, inputs, labels)
+        _check(setting, found)
+        return found
+    rows = _profile(setting, inputs, labels, batch)
+    _check_layers(setting, rows, min(setting.limits))
+    limit = min(device.usable(most) for device, most in zip(setting.devices, setting.limits))
+    # The planner and the runner do not count quite the same: the runner lets gradients leave before
+    # the next weights come where memory is short. So what the planner is told is searched for.
+    asked, too_little, too_much, best = limit, 0, 4 * limit, None
+    for left in reversed(range(_TRIES)):
+        find = search if left else plain
+        plan = find(rows, len(setting.devices), int(asked if left else limit), batch, setting.mode,
+                    setting.portion)
+        if plan is None:
+            too_little = asked
+            asked = min(asked * _MORE, (asked + too_much) / 2)
+            continue
+        if not setting.chain.can_regroup:
+            plan = plan.with_same_portions()
+        found = _try(setting, plan, inputs, labels)
+        most = max(peak.most for peaks in found.peaks for peak in peaks)
+        if most <= limit:
+            return found
+        best = most if best is None else min(best, most)
+        found.runner.close()
+        too_much = asked
+        asked = max(asked * _SAFE_PART * limit / most, (too_little + asked) / 2)
+    remedy = f"{best + min(setting.limits) - limit} would do" if best else "give more"
+    raise HarmonyError(f"no plan was found that keeps to {min(setting.limits)} bytes on each of "
+                       f"{len(setting.devices)} devices, though every layer fits alone: {remedy}; "
+                       "or make batches smaller")
+
+
+def _profile(setting, inputs, labels, batch):
+    share = batch if setting.mode == "pp" else -(-batch // len(setting.devices))
+    sizes = {1, min(4, share)} if setting.portion is None else {min(setting.portion, share)}
+    rate = profiler.update_rate(setting.optimizer)
+    rows = profiler.measure(setting.chain, setting.devices[0], setting.loss, inputs, labels, sizes,
+                           rate)
+    return rows + profiler.extrapolate(rows, batch)
+
+
+def _check_layers(setting, rows, limit):
+    for row in rows:
+        if row.ubatch == rows[0].ubatch and row.bwd_mem_bytes > limit:
+            name = setting.chain.links[row.layer].name
+            raise HarmonyError(
+                f"layer '{name}' alone needs {row.bwd_mem_bytes} bytes of device memory for "
+                f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, "
+                f"activations), but memory is {limit}: at least {row.bwd_mem_bytes} would do")
+
+
+def _try(setting, plan, inputs, labels):
+    runner = Runner(setting.chain, setting.devices, plan, setting.loss, setting.optimizer)
+    footprints = runner.rehearse(inputs, labels)
+    jobs = runner.jobs(int(inputs[0].shape[0]))
+    peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
+                            device.bytes_in_use() + _KEPT_BY_THREADS, device.usable(limit))
+             for device, limit in zip(setting.devices, setting.limits)]
+    return Prepared(runner, peaks, setting.limits)
+
+
+def _check(setting, found):
+    for device, peaks, limit in zip(setting.devices, found.peaks, found.limits):
+        worst = max(peaks, key=lambda peak: peak.most, default=None)
+        if worst is not None and worst.most > limit:
+            raise HarmonyError(
+                f"the plan does not fit: {worst.job.pack.name} needs up to {worst.most} bytes on "
+                f"{device.name}, but memory is {limit}: at least {worst.most} would do")

@@ -1,0 +1,160 @@
+"""What each link of a chain costs on the device at hand: seconds and bytes, by size of a portion.
+
+Every link is rehearsed as a pack of its own, forward and backward with recomputation, and measured
+by Thimble's own figures. Links that are alike (same layers, same shapes) are measured once. What
+does not fit is estimated from the sizes below it.
+"""
+
+import csv
+import dataclasses
+import math
+import time
+
+import keras
+import tensorflow as tf
+
+from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony import rehearsal
+from thimble_gpu.harmony import step as steps
+from thimble_gpu.harmony.alike import signature
+from thimble_gpu.harmony.functions import Functions
+from thimble_gpu.harmony.job import Job
+from thimble_gpu.harmony.plans import Plan
+from thimble_gpu.harmony.plans import Task
+
+COLUMNS = ("ubatch", "layer", "weight_bytes", "fwd_gpu_s", "bwd_gpu_s", "upd_cpu_s",
+           "fwd_mem_bytes", "bwd_mem_bytes", "x_elems")
+_FORWARD_PART = 1 / 3  # of forward and backward, where only both are known
+
+
+@dataclasses.dataclass
+class Row:
+    """One line of a profile, named as its columns."""
+    ubatch: int
+    layer: int
+    weight_bytes: int
+    fwd_gpu_s: float
+    bwd_gpu_s: float
+    upd_cpu_s: float
+    fwd_mem_bytes: int
+    bwd_mem_bytes: int
+    x_elems: int
+
+
+def write(rows, path):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(COLUMNS)
+        lines.writerows(dataclasses.astuple(row) for row in rows)
+
+
+def measure(chain, device, loss, inputs, labels, sizes, update_rate):
+    """Rows for every size of a portion and every link; `inputs` and `labels` have as many."""
+    rows = []
+    known = {}  # what a link is and its size: footprints forward and backward
+    for size in sorted(sizes):
+        profiler = _Profiler(chain, device, loss, size, known)
+        try:
+            rows += profiler.rows(_first(inputs, size), _first(labels, size), update_rate)
+        except tf.errors.ResourceExhaustedError:
+            if len(rows) < 2 * len(chain.links):
+                raise
+            rows += extrapolate(rows, size)
+    return rows
+
+
+def _first(tensors, size):
+    with tf.device(devices.HOST):
+        return tf.nest.map_structure(
+            lambda tensor: None if tensor is None else tensor[:size], tensors)
+
+
+def update_rate(optimizer, megabytes=4):
+    """Seconds that a copy of the optimizer takes for a byte of weights on this host."""
+    with tf.device(devices.HOST):
+        copy = type(optimizer).from_config(optimizer.get_config())
+        variable = keras.Variable(tf.zeros([megabytes << 18]), dtype="float32")
+        copy.build([variable])
+        apply = tf.function(lambda gradient: copy.apply([gradient], [variable]), autograph=False)
+        gradient = tf.ones(variable.shape)
+        apply(gradient)
+        start = time.perf_counter()
+        apply(gradient)
+        return (time.perf_counter() - start) / (megabytes << 20)
+
+
+class _Profiler:
+    """All links at one size."""
+
+    def __init__(self, chain, device, loss, size, known):
+        self._chain, self._device, self._size, self._known = chain, device, size, known
+        count = len(chain.links)
+        single = [Task(number, number, 0, (size,)) for number in range(count)]
+        self._plan = Plan("pp", 1, size, tuple(single[:-1]), tuple(reversed(single)))
+        self._functions = Functions(chain, self._plan, loss)
+
+    def rows(self, inputs, labels, rate):
+        step = steps.Step(self._chain, self._size, inputs, labels, tf.ones([]))
+        forward = {task.first: self._rehearse(step, "forward", task) for task in self._plan.forward}
+        last = self._plan.backward[0]
+        backward = {task.first: self._rehearse(step, "last" if task is last else "backward", task)
+                    for task in self._plan.backward}
+        return [self._row(step, number, forward.get(number), backward[number], rate)
+                for number in range(len(self._chain.links))]
+
+    def _rehearse(self, step, kind, task):
+        pack, function = self._functions.of(kind, task)
+        job = Job(kind, pack, self._device, [(0, self._size)], function)
+        key = (kind, self._size, signature(pack))
+        if key not in self._known:
+            footprint, = rehearsal.rehearse(step, [job], runs=2).values()
+            self._known[key] = footprint, step.results(job, job.spans[0])
+        else:
+            step.announce(job, job.spans[0], self._known[key][1])
+        return self._known[key][0]
+
+    def _row(self, step, number, forward, backward, rate):
+        if forward is None:  # the last link, whose loss makes forward alone of no use
+            forward = dataclasses.replace(backward, sums=0,
+                                          seconds=backward.seconds * _FORWARD_PART)
+        weights = sum(4 * v.value.shape.num_elements()
+                      for v in {id(v): v for v in self._chain.links[number].variables()
+                                if id(v) not in self._chain.changing}.values())
+        elements = sum(self._elements(step, value) for value in self._chain.boundary(number))
+        # Backward computes forward too; where it took less, somebody else had the processor.
+        return Row(self._size, number, weights, forward.seconds,
+                   max(forward.seconds, backward.seconds), weights * rate,
+                   _total(forward), max(_total(forward), _total(backward)), elements)
+
+    def _elements(self, step, value):
+        """Of 4 bytes, for all samples. What is not of samples counts as if each had it."""
+        tensor = step.tensor(value, (0, self._size))
+        one = tensor.shape.num_elements() * tensor.dtype.size / 4
+        return math.ceil(one / self._size if value.is_batched else one) * self._size
+
+
+def _total(footprint):
+    return footprint.weights + footprint.sums + footprint.inputs + footprint.inside
+
+
+def extrapolate(rows, size):
+    """Rows for a larger size, on the line through the two largest that were measured."""
+    layers = {}
+    for row in rows:
+        layers.setdefault(row.layer, []).append(row)
+    return [_on_line(known, size) for known in layers.values()
+            if len(known) > 1 and known[-1].ubatch < size]
+
+
+def _on_line(known, size):
+    low, high = known[-2:]
+    part = (size - low.ubatch) / (high.ubatch - low.ubatch)
+
+    def at(name):
+        first, second = getattr(low, name), getattr(high, name)
+        return max(second, type(first)(first + part * (second - first)))
+
+    row = Row(size, low.layer, *(at(name) for name in COLUMNS[2:]))
+    row.bwd_gpu_s = max(row.fwd_gpu_s, row.bwd_gpu_s)
+    row.bwd_mem_bytes = max(row.fwd_mem_bytes, row.bwd_mem_bytes)
+    return row

@@ -1,0 +1,140 @@
+"""Trains a chain by a plan: builds the jobs, runs steps, keeps the model's variables up to date."""
+
+import itertools
+
+import tensorflow as tf
+
+from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony import rehearsal
+from thimble_gpu.harmony.functions import Functions
+from thimble_gpu.harmony.job import Job
+from thimble_gpu.harmony.step import Step
+from thimble_gpu.harmony.update import Update
+
+
+class Runner:
+    """A chain, its devices and a plan. One step at a time."""
+
+    def __init__(self, chain, device_list, plan, loss, optimizer):
+        self.chain = chain
+        self.plan = plan
+        self._devices = device_list
+        self._trained = _unique(v for link in chain.links for v in link.variables() if v.trainable)
+        self._update = Update(optimizer, self._trained)
+        self._updates = devices.Stream("update")
+        self._functions = Functions(chain, plan, loss)
+        self._jobs = {}  # by size of the batch
+
+    def close(self):
+        self._updates.close()
+
+    def jobs(self, batch):
+        """In the order in which they are submitted."""
+        if batch not in self._jobs:
+            self._jobs[batch] = self._make_jobs(batch)
+        return self._jobs[batch]
+
+    def _make_jobs(self, batch):
+        last, *others = self.plan.backward
+        tasks = [("forward", task) for task in self.plan.forward] + [("last", last)]
+        tasks += [("backward", task) for task in others if task.last >= self.chain.first_trained]
+        return self._jobs_of(tasks, batch)
+
+    def _jobs_of(self, tasks, batch):
+        made = []
+        for kind, task in tasks:
+            for lane, (first, last) in enumerate(self._shares(task, batch)):
+                spans = _spans(first, last, task.microbatches)
+                device = self._devices[lane if task.gpu < 0 else task.gpu]
+                if spans:
+                    pack, function = self._functions.of(kind, task)
+                    made.append(Job(kind, pack, device, spans, function, lane))
+        return made
+
+    def infer(self, inputs):
+        """Predictions of a batch, as a list on the host; computed on the devices, pack by pack."""
+        batch = int(inputs[0].shape[0])
+        step = Step(self.chain, batch, inputs, None, None)
+        tasks = self.plan.forward + self.plan.backward[:1]
+        jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
+            [("infer", task) for task in tasks], batch))
+        devices.wait_for_all([step.submit(job, None) for job in jobs])
+        return [step.tensor(value, (0, batch)) for value in self.chain.outputs]
+
+    def _shares(self, task, batch):
+        if task.gpu >= 0:
+            return [(0, batch)]
+        borders = [batch * i // self.plan.gpus for i in range(self.plan.gpus + 1)]
+        return list(zip(borders, borders[1:]))
+
+    def rehearse(self, inputs, labels):
+        """Footprints of the jobs; see rehearsal.py."""
+        batch = int(inputs[0].shape[0])
+        step = Step(self.chain, batch, inputs, labels, tf.ones([]))
+        return rehearsal.rehearse(step, self.jobs(batch))
+
+    def step(self, inputs, labels):
+        """One step on a batch, on the host: the loss, and the predictions as a list."""
+        batch = int(inputs[0].shape[0])
+        if batch not in self._jobs:
+            self.rehearse(inputs, labels)
+        step = Step(self.chain, batch, inputs, labels, self._update.scale())
+        jobs = self.jobs(batch)
+        self._update.begin(_count_users(jobs))
+        ends = []
+        for job, following in _with_following(jobs):
+            left = step.submit(job, following)
+            ends.append(left)
+            if job.is_backward:
+                ends.append(self._updates.submit(self._add, job, left))
+        devices.wait_for_all(ends)
+        self._update.finish()
+        self._keep_state(step)
+        loss = sum(float(value) * share for value, share in (part.peek() for part in step.losses))
+        return loss, step.predictions.get((0, batch))
+
+    def _add(self, job, left):
+        gradients = left.take()
+        self._update.add([v for v in job.pack.weights if id(v) in job.pack.reached], gradients)
+
+    def _keep_state(self, step):
+        """Of numbers, the mean over lanes, as tf.distribute does; of seeds, those of lane 0."""
+        lanes = {}
+        for (_, key), part in sorted(step.final_states.items(), key=lambda item: item[0][0]):
+            lanes.setdefault(key, []).append(part.peek())
+        with tf.device(devices.HOST):
+            for link in self.chain.links:
+                for variable in link.variables():
+                    found = lanes.pop(id(variable), None)
+                    if found:
+                        mean = len(found) > 1 and found[0].dtype.is_floating
+                        variable.assign(tf.add_n(found) / len(found) if mean else found[0])
+
+
+def _unique(variables):
+    return list({id(variable): variable for variable in variables}.values())
+
+
+def _spans(first, last, sizes):
+    """Portions of samples first..last: as planned, as far as there are samples."""
+    spans = []
+    for size in itertools.chain(sizes, itertools.repeat(sizes[-1])):
+        if first >= last:
+            return spans
+        spans.append((first, min(first + size, last)))
+        first += size
+
+
+def _with_following(jobs):
+    """Each job with the next one on the same device."""
+    for number, job in enumerate(jobs):
+        yield job, next((j for j in jobs[number + 1:] if j.device is job.device), None)
+
+
+def _count_users(jobs):
+    counts = {}
+    for job in jobs:
+        if job.is_backward:
+            for key in job.pack.reached:
+                counts[key] = counts.get(key, 0) + 1
+    return counts

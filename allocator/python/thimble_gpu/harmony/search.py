@@ -1,0 +1,66 @@
+"""Asks the core's planner (allocator/harmony) for a plan."""
+
+import ctypes
+import os
+import tempfile
+
+from thimble_gpu import abi
+from thimble_gpu.harmony import profiler
+from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.plans import Plan
+from thimble_gpu.harmony.plans import Task
+
+_SECONDS = 1  # of search
+
+
+def search(rows, gpus, limit, batch, mode, portion):
+    """A Plan, or None if nothing fits into `limit` bytes on each of `gpus` devices.
+
+    `portion`: how many samples to compute at a time, or None.
+    """
+    options = f"gpus:{gpus},memory:{limit},batch:{batch},mode:{mode},seconds:{_SECONDS}"
+    core = abi.installed_core()
+    info = abi.HarmonyInfo(struct_size=ctypes.sizeof(abi.HarmonyInfo))
+    with tempfile.TemporaryDirectory() as folder:
+        profile, found = (os.path.join(folder, name) for name in ("profile.csv", "plan.json"))
+        profiler.write(rows, profile)
+        status = core.harmony_file(os.fsencode(profile), None, options.encode(),
+                                   os.fsencode(found), None, info)
+        if status in (abi.OUT_OF_MEMORY, abi.INTERNAL):
+            return None
+        if status != abi.OK:
+            raise HarmonyError(core.last_error().decode(errors="replace"))
+        with open(found, encoding="utf-8") as file:
+            plan = Plan.from_json(file.read())
+    if portion is None:
+        return plan
+    share = sum(plan.backward[0].microbatches)
+    return plan.with_portions(min(portion, share - first) for first in range(0, share, portion))
+
+
+def plain(rows, gpus, limit, batch, mode, portion):
+    """A Plan without search, for little memory: as many layers in a pack as fit, from the last on.
+
+    In portions as they were measured, the largest in which every layer fits; None if there is none.
+    """
+    mode = "pp" if mode == "auto" else mode
+    share = batch if mode == "pp" else -(-batch // gpus)
+    for size in sorted({row.ubatch for row in rows}, reverse=True):
+        needs = [row.bwd_mem_bytes for row in rows if row.ubatch == size]
+        if size > (portion or share) or max(needs) > limit:
+            continue
+        heads, room = [], 0
+        for layer in reversed(range(len(needs))):
+            if needs[layer] > room:
+                heads.append(layer + 1)
+                room = limit
+            room -= needs[layer]
+        borders = [0] + heads[::-1]
+        spans = [(first, last - 1) for first, last in zip(borders, borders[1:])]
+        portions = tuple(min(size, share - first) for first in range(0, share, size))
+        gpu = [number % gpus if mode == "pp" else -1 for number in range(2 * len(spans))]
+        forward = [Task(*span, gpu[i], portions) for i, span in enumerate(spans[:-1])]
+        backward = [Task(*span, gpu[i + len(forward)], portions)
+                    for i, span in enumerate(reversed(spans))]
+        return Plan(mode, gpus, batch, tuple(forward), tuple(backward))
+    return None

@@ -1,0 +1,203 @@
+"""One training step: the jobs of a plan, submitted to the streams of the devices.
+
+Every tensor between two packs goes through the host: so a device holds no more than its own pack,
+and a residual connection costs nothing while it waits. A step puts all its jobs into the streams at
+once; a job waits for the cells of those it needs. What keeps memory bounded are waits too:
+  - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
+    ready; and portion i is computed when the results of portion i - 2 have left. Where that does
+    not fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
+  - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
+    when all of this one has left.
+"""
+
+import tensorflow as tf
+
+from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony.job import Context
+
+
+class Pieces:
+    """A Value for all samples, in portions: each a range of samples and a cell."""
+
+    def __init__(self):
+        self._cells = {}
+
+    def put(self, span, cell):
+        self._cells[span] = cell
+
+    def get(self, span):
+        """Waits for it; on the host. A portion that was not put together is cut out of others."""
+        if span in self._cells:
+            return self._cells[span].peek()
+        first, last = span
+        parts = [_cut(cell.peek(), max(first, start) - start, min(last, end) - start)
+                 for (start, end), cell in sorted(self._cells.items(), key=lambda item: item[0])
+                 if start < last and end > first]
+        with tf.device(devices.HOST):
+            return tuple(None if each[0] is None else tf.concat(each, 0) for each in zip(*parts))
+
+
+def _cut(tensors, first, last):
+    with tf.device(devices.HOST):
+        return tuple(None if tensor is None else tensor[first:last] for tensor in tensors)
+
+
+def ready(value):
+    cell = devices.Cell()
+    cell.set(value)
+    return cell
+
+
+class Step:
+    """The tensors of one step, all on the host, and the jobs that make them."""
+
+    def __init__(self, chain, batch, inputs, labels, scale):
+        self.batch = batch
+        self._scale = scale  # of the loss, for mixed precision
+        self._whole = (0, batch)
+        self._values = {}
+        for value, tensor in zip(chain.inputs, inputs):
+            self._pieces(value).put(self._whole, ready((tensor, None)))
+        self._labels = labels
+        self._gradients = {}  # Value: Pieces of each pack that uses it, by its first link
+        self._states = {}  # (id of a variable, range of samples): before that was computed
+        self.final_states = {}  # (lane, id of a variable): cell
+        self.losses = []  # cells: (loss of a portion, its share)
+        self.predictions = Pieces()
+        self._lanes = {}  # by device
+        self._results = {}  # cells by job and span
+
+    def _pieces(self, value):
+        return self._values.setdefault(value, Pieces())
+
+    def tensor(self, value, span):
+        """A Value of some samples, on the host; waits for it."""
+        return self._values[value].get(span)[0]
+
+    def results(self, job, span):
+        """The cell with the results of a portion."""
+        return self._results[job, span]
+
+    # --- Submitting -------------------------------------------------------------------------------
+
+    def submit(self, job, following):
+        """Puts a job into the streams; `following` is the next one on its device, or None."""
+        device = job.device
+        lane = self._lanes.setdefault(device, _Lane())
+        weights = lane.weights or self._submit_weights(job, lane.end)
+        lane.weights = None
+        context = Context()
+        distance = 0 if job.copies_meanwhile else 1
+        for number, span in enumerate(job.spans):
+            brought = device.inward.submit(self.bring, job, span, lane.computed[distance])
+            computed = device.compute.submit(self._compute, job, span, context, weights, brought,
+                                             lane.left[distance])
+            left = device.outward.submit(self._take_away, job, span, computed)
+            self.announce(job, span, left)
+            lane.computed = [lane.computed[1], computed]
+            lane.left = [lane.left[1], left]
+            if following is not None and job.overlaps and number == min(1, len(job.spans) - 1):
+                lane.weights = self._submit_weights(following, lane.end)
+        lane.end = device.outward.submit(self._leave, job, context, computed)
+        if not (job.copies_meanwhile and job.overlaps and following.copies_meanwhile):
+            lane.left[1] = lane.end
+        return lane.end
+
+    def _submit_weights(self, job, end):
+        return job.device.inward.submit(self._bring_weights, job, end)
+
+    def announce(self, job, span, cell):
+        """Says where the results of a portion will be, before they are there."""
+        self._results[job, span] = cell
+        for number, value in enumerate(job.hands_on):
+            self._pieces(value).put(span, _Part(cell, "values", number))
+        for number, value in enumerate(job.pack.uses if job.is_backward else ()):
+            if value.learns:
+                users = self._gradients.setdefault(value, {})
+                pieces = users.setdefault(job.pack.first, Pieces())
+                pieces.put(span, _Part(cell, "gradients", number))
+        if job.advances_state:
+            following = next((s for s in job.spans if s[0] == span[1]), None)
+            for number, variable in enumerate(job.pack.state):
+                part = _Part(cell, "state", number)
+                self._states[id(variable), following] = part
+                self.final_states[job.lane, id(variable)] = part
+        if job.is_backward:
+            self.losses.append(_Part(cell, "loss", None))
+        if job.is_last:
+            self.predictions.put(span, _Part(cell, "predictions", None))
+
+    # --- Jobs: each runs in a stream --------------------------------------------------------------
+
+    def _bring_weights(self, job, end):
+        end.wait()
+        return job.bring_weights()
+
+    def bring(self, job, span, before):
+        """All that a portion needs, on the device; when the cell `before` is done."""
+        before.wait()
+        pairs = [self._values[value].get(span) for value in job.pack.uses]
+        labels = self._cut_labels(span) if job.is_last else None
+        gradients = [self._gradient(value, span) for value in job.receives]
+        return job.bring(pairs, labels, gradients, self._state_before(job, span))
+
+    def _state_before(self, job, span):
+        if job.advances_state and span != job.spans[0]:
+            return None  # it stays on the device from one portion to the next
+        return [job.initial_state(variable) if (id(variable), span) not in self._states
+                else self._states[id(variable), span].peek() for variable in job.pack.state]
+
+    def _gradient(self, value, span):
+        """The sum of what the users of a Value say; None if none of them says anything."""
+        found = [pieces.get(span)[0] for pieces in self._gradients.get(value, {}).values()]
+        found = [tensor for tensor in found if tensor is not None]
+        if not found:
+            return None
+        with tf.device(devices.HOST):
+            return found[0] if len(found) == 1 else tf.add_n(found)
+
+    def _cut_labels(self, span):
+        if span == self._whole:
+            return self._labels
+        with tf.device(devices.HOST):
+            return tf.nest.map_structure(
+                lambda tensor: None if tensor is None else tensor[span[0]:span[1]], self._labels)
+
+    def _compute(self, job, span, context, weights, brought, left):
+        left.wait()
+        held = weights.take() if span == job.spans[-1] else weights.peek()
+        return job.compute(context, held, brought.take(),
+                           share=(span[1] - span[0]) / self.batch, scale=self._scale)
+
+    def _take_away(self, job, span, computed):
+        results = job.take_away(computed.take())
+        if results["loss"] is not None:
+            results["loss"] += ((span[1] - span[0]) / self.batch,)
+        return results
+
+    def _leave(self, job, context, computed):
+        computed.wait()
+        return job.take_gradients(context)
+
+
+class _Lane:
+    """The cells of a device that the next ones wait for."""
+
+    def __init__(self):
+        self.computed = [ready(None), ready(None)]  # the last two portions
+        self.left = [ready(None), ready(None)]
+        self.end = ready(None)  # of the last job: when nothing of it is on the device
+        self.weights = None  # of the next job, if they are brought already
+
+
+class _Part:
+    """One of the results of a job, as a cell."""
+
+    def __init__(self, cell, name, number):
+        self._cell, self._name, self._number = cell, name, number
+
+    def peek(self):
+        results = self._cell.peek()[self._name]
+        if self._number is None:
+            return results
+        return results[self._number]

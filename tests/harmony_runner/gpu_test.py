@@ -1,0 +1,47 @@
+"""The same programs on four simulated GPUs, where any call that CUDA forbids fails them.
+
+Simulated kernels compute nothing: this is about devices, copies and memory, not about numbers.
+"""
+
+import json
+import os
+import unittest
+
+from tests.wheel import installation
+
+MIB = 1 << 20
+
+
+class Gpus(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.environment = installation.Environment(cls.addClassCleanup).install()
+
+    def check(self, model, mode, memory):
+        ended = self.environment.run(
+            "python", "tests/harmony_runner/gpu_case.py", model, mode, str(memory),
+            simulator=("--gpus", "4", "--memory", "4GiB"), TF_GPU_ALLOCATOR="thimble",
+            TF_FORCE_GPU_ALLOW_GROWTH="true", PYTHONPATH=os.getcwd(), timeout=400)
+        self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
+        seen = json.loads(ended.stdout.splitlines()[-1])
+        self.assertEqual(list(seen["predicted"]), [f"GPU:{i}" for i in range(4)])
+        for name, predicted in seen["predicted"].items():
+            self.assertLessEqual(seen["reserved"][name], memory)
+            print(model, mode, name, "peak / predicted", seen["measured"][name] / predicted)
+        return seen
+
+    def test_an_mlp_is_passed_from_gpu_to_gpu(self):
+        seen = self.check("mlp", "pp", 24 * MIB)
+        for name, predicted in seen["predicted"].items():
+            self.assertAlmostEqual(seen["measured"][name] / predicted, 1, delta=0.05)
+
+    def test_a_transformer_on_every_gpu(self):
+        self.check("transformer", "dp", 24 * MIB)
+
+    def test_a_cnn_with_workspaces(self):
+        self.check("cnn", "pp", 64 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()

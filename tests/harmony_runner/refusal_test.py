@@ -1,0 +1,62 @@
+"""What cannot be trained is refused by name, with the number that would do; nothing has begun."""
+
+import json
+import os
+import re
+import unittest
+
+from tests.wheel import installation
+
+SAID = {
+    "layer_that_does_not_fit": ("layer 'wider' alone needs ", "memory is 8388608", "would do"),
+    "plan_that_does_not_fit": ("first to last needs up to ", "CPU:1", "memory is 262144"),
+    "memory_that_is_none": ("memory is 0", "4GiB"),
+    "memory_that_is_no_size": ("'lots' is not a size",),
+    "device_that_is_not_there": ("no device 'GPU:7'", "CPU:0, CPU:1, CPU:2"),
+    "host_as_device": ("CPU:0 is the host",),
+    "unknown_mode": ("'fast'", "'auto', 'pp' and 'dp'"),
+    "model_with_a_call_of_its_own": ("model 'own'", "class Own", "call()"),
+    "train_step_of_its_own": ("model 'own'", "train_step()"),
+    "stateful_recurrence": ("layer 'goes_on' is stateful",),
+    "batch_norm_in_two_places": ("layer 'shared'", "several places", "moving_mean"),
+    "not_compiled": ("model 'raw' is not compiled",),
+    "not_built": ("model 'raw' is not built",),
+    "loss_that_sums_up_nothing": ("reduction 'none'",),
+    "variable_of_another_layer": ("reads", "'elsewhere:0'", "not one of its own"),
+}
+
+
+class Refusals(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        environment = installation.Environment(cls.addClassCleanup).install()
+        cls.ended = environment.run("python", "tests/harmony_runner/refusal_cases.py", timeout=300,
+                                    THIMBLE_CONF="device:cpu,chunk:64KiB,retry_ms:2000",
+                                    TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="",
+                                    PYTHONPATH=os.getcwd())
+
+    def answer(self):
+        self.assertEqual(self.ended.returncode, 0, self.ended.stderr[-4000:])
+        return json.loads(self.ended.stdout)
+
+    def test_each_is_refused_by_name(self):
+        said = self.answer()["said"]
+        self.assertEqual(set(said), set(SAID))
+        for case, parts in SAID.items():
+            for part in parts:
+                with self.subTest(case=case):
+                    self.assertIn(part, said[case])
+
+    def test_the_number_that_would_do_is_right(self):
+        """What a dense layer of 2048 x 2048 needs: weights, their gradients' sums, one gradient."""
+        said = self.answer()["said"]["layer_that_does_not_fit"]
+        number = re.search(r"at least (\d+) would do", said)
+        self.assertAlmostEqual(int(number.group(1)) / (3 * 4 * 2048 * 2048), 1, delta=0.02)
+
+    def test_a_refused_model_is_as_it_was(self):
+        self.assertEqual(self.answer()["afterwards"], [True, 0, True])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,54 @@
+"""Trains a model by Harmony, and then as Keras does on the same portions. Prints what it saw.
+
+usage: train.py JSON, with model, optimizer, devices, memory (bytes), mode, portion, steps
+"""
+
+import json
+import sys
+
+from thimble_gpu import harmony
+
+OPTIONS = json.loads(sys.argv[1])
+DEVICES = harmony.cpu_devices(OPTIONS["devices"])
+
+import keras  # pylint: disable=wrong-import-position
+
+from tests.harmony_runner import models  # pylint: disable=wrong-import-position
+from tests.harmony_runner import plain  # pylint: disable=wrong-import-position
+
+
+class Losses(keras.callbacks.Callback):
+    """Of every step, while there is one step in an epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen.append(float(logs["loss"]))
+
+
+def main():
+    keras.utils.set_random_seed(7)
+    model = models.MODELS[OPTIONS["model"]]()
+    before = [variable.numpy() for variable in model.variables]
+    x, y = models.batch_of(OPTIONS["model"])
+    model.compile(models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]), models.loss())
+    attached = harmony.attach(model, devices=DEVICES, memory=OPTIONS["memory"],
+                              mode=OPTIONS["mode"], portion=OPTIONS["portion"])
+    seen = Losses()
+    model.fit(x, y, batch_size=len(x), epochs=OPTIONS["steps"], shuffle=False, verbose=0,
+              callbacks=[seen])
+    portions = attached.portions()
+    attached.detach()
+    for variable, value in zip(model.variables, before):
+        variable.assign(value)
+    expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]),
+                            models.loss(), x, y, portions, OPTIONS["steps"])
+    print(json.dumps({"losses": seen.seen, "expected": expected, "portions": portions,
+                      "predicted": attached.predicted_peaks(),
+                      "measured": attached.measured_peaks(), "reserved": attached.reserved_peaks(),
+                      "explanation": attached.explain()}))
+
+
+main()
