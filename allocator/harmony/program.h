@@ -10,8 +10,7 @@
 //   work        the profile's peak of the whole pack without weights and input, while a microbatch
 //               is computed
 //   inputs      from the beginning of their transfer until the microbatch is computed; in a
-//   backward
-//               task also the gradients that come from above
+//               backward task also the gradients that come from above
 //   outputs     from the beginning of the op that makes them until the receiver has all of them,
 //               however long it is busy
 //   stashes     the same, until the host has them

@@ -36,11 +36,6 @@ class StepIndex {
   // Of these, those that overlap `layers` and samples [first, end).
   Steps Find(int gpu, int t, Kind kind, Pack layers, int first, int end) const;
 
-  // Where microbatch `i` of a task is in segment `segment` (0: the one that runs first).
-  struct Span {
-    double begin = 0;
-    double end = 0;
-  };
   // The end of what computes layer `layer` for samples [first, end) in task `t`: forward tasks
   // kForward, backward tasks kBackward. Negative if some samples are missing.
   double ComputedAt(int lane, int t, int layer, int first, int end) const;

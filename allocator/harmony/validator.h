@@ -19,8 +19,7 @@ namespace thimble::harmony {
 //   - no link carries more than it can, at any time
 //   - every layer's gradient leaves once, when all its samples are in it, and is applied once
 //   - memory is never above the server's (rules harmony: no pack is, by the published rule), and
-//   the
-//     peaks and sums that the schedule claims are right
+//     the peaks and sums that the schedule claims are right
 // Otherwise kInternal with what is wrong, in words.
 [[nodiscard]] absl::Status ValidateSchedule(const Costs& costs, const Server& server,
                                             const Schedule& schedule);

@@ -1,0 +1,88 @@
+// One search of search.h: begins with published plans and simple ones, changes the best of them,
+// and last keeps activations.
+//
+//   search.cc           the phases, and what a plan costs
+//   search_starts.cc    plans to begin with
+//   search_changes.cc   small changes of the best ones
+//   search_keep.cc      activations that stay for the backward
+//
+// The random numbers and the work that is counted are the same on every machine; the clock only
+// ends a search that takes far too long.
+//
+// Private to allocator/harmony.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "allocator/harmony/costs.h"
+#include "allocator/harmony/plan.h"
+#include "allocator/harmony/schedule.h"
+#include "allocator/harmony/search.h"
+#include "allocator/harmony/server.h"
+#include "allocator/harmony/shape.h"
+#include "allocator/harmony/simulator.h"
+
+namespace thimble::harmony {
+
+struct Candidate {
+  double cost = std::numeric_limits<double>::infinity();
+  Shape shape;
+};
+
+class PlanSearch {
+ public:
+  // `costs` and `server` must outlive it.
+  PlanSearch(const Costs& costs, const Server& server, int batch, const SearchOptions& options);
+
+  std::optional<Schedule> Run();
+
+ private:
+  bool IsAllowed(Mode mode) const;
+  int ShareOf(Mode mode) const { return mode == Mode::kPipeline ? batch_ : batch_ / gpus_; }
+  int LanesOf(Mode mode) const { return mode == Mode::kPipeline ? gpus_ : 1; }
+
+  std::uint64_t Spent() const;
+  bool IsOver(std::uint64_t budget) const;
+
+  // No plan of this shape takes fewer seconds.
+  double Bound(const Shape& shape) const;
+  double Evaluate(const Shape& shape);
+  // Seconds, and what is swapped as some more.
+  double CostOf(const Plan& plan);
+  // Among the elite, if it is good enough.
+  void Try(const Shape& shape);
+
+  // The published plans, for the server and for ones with less memory.
+  void Seeds(Mode mode);
+  // Even and tapered packs of all sizes, those with the least to compute more often.
+  void Grid(Mode mode, std::uint64_t budget);
+  // What needs the least memory: packs of one layer, from one sample at a time on.
+  void Smallest();
+  // Climbs from each of the best in turn; when nothing helps for long, from the next one.
+  void Change(std::uint64_t budget);
+  // False if that change is not possible, and `shape` is as it was.
+  bool ChangeOnce(Shape& shape);
+  // Activations that stay for the backward, where that helps.
+  Plan Keep(const Candidate& best);
+
+  int Random(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
+
+  const Costs& costs_;
+  const Server& server_;
+  const int batch_;
+  const SearchOptions options_;
+  const int gpus_;
+  Simulator simulator_;
+  const std::uint64_t budget_;
+  const std::chrono::steady_clock::time_point deadline_;
+  std::uint64_t plans_ = 0;
+  std::vector<Candidate> elite_;  // best first
+  std::mt19937 random_{1};
+};
+
+}  // namespace thimble::harmony
