@@ -15,8 +15,9 @@ extern "C" {
 #define THIMBLE_TF_CPU (-1)
 
 /* The arena behind TensorFlow's logical device GPU:`device`, or behind CPU:0 (THIMBLE_TF_CPU), or
- * behind CPU:i (THIMBLE_TF_CPU - i). NULL while TensorFlow has not made that device, and if Thimble does not serve
- * it. An arena, once there, stays for the life of the process. In libthimble_tf.so. */
+ * behind CPU:i (THIMBLE_TF_CPU - i). NULL while TensorFlow has not made that device, and if Thimble
+ * does not serve it. An arena, once there, stays for the life of the process. In libthimble_tf.so.
+ */
 thimble_arena* thimble_tf_arena(int device);
 
 /* Puts Thimble into TensorFlow, as TF_GPU_ALLOCATOR and THIMBLE_CONF say. Called once, by
