@@ -12,9 +12,13 @@ OPTIONS = json.loads(sys.argv[1])
 DEVICES = harmony.cpu_devices(OPTIONS["devices"])
 
 import keras  # pylint: disable=wrong-import-position
+import tensorflow as tf  # pylint: disable=wrong-import-position
 
 from tests.harmony_runner import models  # pylint: disable=wrong-import-position
 from tests.harmony_runner import plain  # pylint: disable=wrong-import-position
+
+# Convolutions on CPUs have buffers for the threads that help, and who helps is chance.
+tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 class Losses(keras.callbacks.Callback):
