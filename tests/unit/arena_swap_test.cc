@@ -280,6 +280,7 @@ TEST_F(ArenaSwap, AnAllowedSlowdownIsUsedToNeedLess) {
   }
   EXPECT_LE(stats().reserved, 4 * kBlock);
   EXPECT_LE(stats().swap.goal, 4 * kBlock);
+  for (std::uint8_t i = 0; i < 8; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
   EXPECT_GT(stats().swap.wait_ns, 0u);
   arena_->CheckInvariants();
 }
