@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -68,7 +69,7 @@ absl::Status ParsePercent(absl::string_view value, std::uint64_t* ppm) {
       !(percent >= 1 / kPpmPerPercent && percent <= kMost)) {
     return BadValue(value, "a percentage above 0 and up to 1000, such as '5%'");
   }
-  *ppm = static_cast<std::uint64_t>(percent * kPpmPerPercent + 0.5);
+  *ppm = static_cast<std::uint64_t>(std::llround(percent * kPpmPerPercent));
   return absl::OkStatus();
 }
 
