@@ -53,10 +53,9 @@ class Swapper {
   static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
 
   struct Options {
-    Bytes host_limit = 0;  // a positive multiple of the page size
-    Bytes goal = 0;        // 0: the limit
-    std::uint64_t slowdown =
-        0;  // parts per million that may be lost to lower the goal; 0: it stays
+    Bytes host_limit = 0;        // a positive multiple of the page size
+    Bytes goal = 0;              // 0: the limit
+    std::uint64_t slowdown = 0;  // ppm of time that may be lost to lower it; 0: it stays
   };
 
   // `space` and `mutex`, which guards it, must outlive the swapper.

@@ -1,8 +1,7 @@
 // A CUDA GPU: the fourteen calls on the virtual memory functions of libcuda (cuMem*).
 //
-//   - libcuda is opened when a driver is opened. A machine without it, without a GPU or with one
-//   too
-//     old for virtual memory management gets a status that says so.
+//   - libcuda is opened when a driver is opened. A machine without it, without a GPU, or with one
+//     that has no virtual memory management gets a status that says so.
 //   - The rules R1-R8 are libcuda's own; this class adds no table and no lock around them.
 //   - It works in the device's primary context, which is the one TensorFlow and JAX use. Every call
 //     may come from any thread and leaves the context that was current there as it was.

@@ -1,9 +1,8 @@
 // How one iteration of training is cut up and placed.
 //
 //   forward   packs of layers, ascending: 0 .. s-1
-//   backward  packs of layers, descending: [s, last layer] is the fused pack, which runs forward
-//   and
-//             backward at once; the others run their forward again before their backward
+//   backward  packs of layers, descending: [s, last layer] is the fused pack, which runs both at
+//             once; the others run their forward again before their backward
 //
 // A task is one pack on one GPU; it runs all its microbatches before the next task of that GPU.
 // Tasks are numbered in order: the forward packs, then the backward packs. A GPU runs its tasks in

@@ -2,8 +2,7 @@
 //
 //   scores   AutoSwap's four, as they are (autoswap.h): a plan is never worse than the best of them
 //   targets  a limit is bisected; for each one, whatever helps the op that is over it leaves, by
-//   one
-//            rule after the other (target_search.h): every idle window of every block counts, and
+//            different rules (target_search.h): every idle window of every block counts, and
 //            copies of one step may run into the next
 //   varied   as long as there is work left, schedules like the best one (dice.h)
 //   pauses   where a slowdown is allowed, the same in a longer step (stretch.h)
