@@ -6,13 +6,11 @@
 //   search_changes.cc   small changes of the best ones
 //   search_keep.cc      activations that stay for the backward
 //
-// The random numbers and the work that is counted are the same on every machine; the clock only
-// ends a search that takes far too long.
+// The random numbers and the work that is counted are the same on every machine; there is no clock.
 //
 // Private to allocator/harmony.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -79,7 +77,6 @@ class PlanSearch {
   const int gpus_;
   Simulator simulator_;
   const std::uint64_t budget_;
-  const std::chrono::steady_clock::time_point deadline_;
   std::uint64_t plans_ = 0;
   std::vector<Candidate> elite_;  // best first
   std::mt19937 random_{1};

@@ -8,8 +8,8 @@
 //   keeping  activations of some layers stay on the GPU or wait on the host instead of being
 //            computed again, wherever that helps
 //
-// The budget is in work, not in time: the same input gives the same plan on every machine, unless a
-// slow one reaches the limit in seconds first.
+// The budget is in work, not in time: the same input gives the same plan on every machine, and a
+// slow one takes longer.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ namespace thimble::harmony {
 struct SearchOptions {
   bool may_pipeline = true;
   bool may_split_data = true;  // dp
-  double seconds = 5;          // of the machine the work was measured on
+  double seconds = 5;          // of work, on the machine it was measured on
   // Bytes between host and GPUs that a plan may move; more count as lost time. 0: any.
   double swap_limit = 0;
 };

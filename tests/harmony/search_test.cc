@@ -18,7 +18,7 @@ TEST(Search, Bert96IsFasterThanPublishedAndSwapsAFortiethOfLru) {
   const Profile profile = Bert96();
   Settings settings;
   settings.batch = 32;
-  settings.seconds = 2;  // a busy machine gets less far
+  settings.seconds = 2;
   const Server server = PublishedServer(2, 10 * kGiBBytes);
   for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
     settings.mode = mode;
