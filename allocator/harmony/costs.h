@@ -48,6 +48,10 @@ class Costs {
   }
   // Of this, what is neither weights, gradients nor the pack's input.
   double WorkBytes(Pass pass, int size, Pack pack) const;
+  // What the backward of layers needs of their forward.
+  double KeptBytes(int size, Pack layers) const {
+    return WorkBytes(Pass::kBackward, size, layers) + InputBytes(size, layers.first);
+  }
   double WeightBytes(Pack pack) const { return weights_[pack.last + 1] - weights_[pack.first]; }
   double UpdateSeconds(Pack pack) const { return updates_[pack.last + 1] - updates_[pack.first]; }
   // The input of a layer; nothing after the last one.

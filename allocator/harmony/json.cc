@@ -16,20 +16,25 @@ std::string List(const std::vector<int>& numbers) {
   return absl::StrCat("[", absl::StrJoin(numbers, ","), "]");
 }
 
-std::string TaskJson(const Task& task, bool is_fused) {
+std::vector<int> LayersOf(const Task& task, Keep keep) {
+  std::vector<int> layers;
+  for (const Segment& segment : SegmentsDown(task)) {
+    if (segment.keep != keep) continue;
+    for (int i = segment.layers.last; i >= segment.layers.first; --i) layers.push_back(i);
+  }
+  return {layers.rbegin(), layers.rend()};
+}
+
+std::string TaskJson(const Task& task) {
   std::vector<int> segments = task.segments;
   if (segments.empty()) segments.push_back(task.pack.first);
   std::string text = absl::StrFormat(
       R"({"first":%d,"last":%d,"gpu":%d,"microbatches":%s,"segments":%s)", task.pack.first,
       task.pack.last, task.gpu, List(task.microbatches), List(segments));
   if (task.is_backward()) {
-    std::vector<int> kept;
-    for (int i = 0; !is_fused && i < task.kept_layers; ++i) {
-      kept.push_back(task.pack.last - task.kept_layers + 1 + i);
-    }
     absl::StrAppend(&text, R"(,"update":"host","resident":false,"keep":)",
-                    List(task.kept_on_host ? std::vector<int>() : kept), R"(,"swap":)",
-                    List(task.kept_on_host ? kept : std::vector<int>()));
+                    List(LayersOf(task, Keep::kOnGpu)), R"(,"swap":)",
+                    List(LayersOf(task, Keep::kOnHost)));
   }
   return absl::StrCat(text, "}");
 }
@@ -41,8 +46,7 @@ std::string PlanJson(const Schedule& schedule) {
   std::vector<std::string> forward;
   std::vector<std::string> backward;
   for (std::size_t t = 0; t < plan.tasks.size(); ++t) {
-    const bool is_fused = static_cast<int>(t) == plan.fused();
-    (plan.tasks[t].is_backward() ? backward : forward).push_back(TaskJson(plan.tasks[t], is_fused));
+    (plan.tasks[t].is_backward() ? backward : forward).push_back(TaskJson(plan.tasks[t]));
   }
   std::vector<std::string> peaks;
   peaks.reserve(schedule.peak_bytes.size());

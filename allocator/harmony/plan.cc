@@ -14,14 +14,17 @@ std::vector<int> EvenSplit(int batch, int count) {
   return sizes;
 }
 
-std::vector<Pack> SegmentsDown(const Task& task) {
-  std::vector<Pack> segments;
+std::vector<Segment> SegmentsDown(const Task& task) {
+  const auto keep = [&](std::size_t i) {
+    return task.keep.empty() ? Keep::kNothing : task.keep[i];
+  };
+  std::vector<Segment> segments;
   int last = task.pack.last;
   for (std::size_t i = task.segments.size(); i-- > 0;) {
-    segments.push_back({task.segments[i], last});
+    segments.push_back({{task.segments[i], last}, keep(i)});
     last = task.segments[i] - 1;
   }
-  if (segments.empty()) segments.push_back(task.pack);
+  if (segments.empty()) segments.push_back({task.pack, keep(0)});
   return segments;
 }
 

@@ -23,6 +23,15 @@ enum class Rules { kThimble, kHarmony };
 
 inline constexpr int kEveryGpu = -1;
 
+// What becomes of a segment's activations between its forward and its backward. kNothing: they are
+// computed again.
+enum class Keep { kNothing, kOnGpu, kOnHost };
+
+struct Segment {
+  Pack layers;
+  Keep keep = Keep::kNothing;
+};
+
 struct Task {
   Pack pack;
   Pass pass = Pass::kForward;
@@ -32,11 +41,10 @@ struct Task {
   // segment at a time are there: for every microbatch, a backward task runs each segment again and
   // backward before the one below it. The fused pack is always one segment.
   std::vector<int> segments;
-  // Of a backward pack that is not fused: so many of its last layers are not run again, because
-  // their activations were kept since their forward, on this GPU or on the host. Their forward then
-  // runs on the same GPU with the same microbatches.
-  int kept_layers = 0;
-  bool kept_on_host = false;
+  // Of a backward pack that is not fused, by segment; empty: nothing is kept. A segment whose
+  // activations are kept since their forward, on this GPU or on the host, is not run again; its
+  // forward runs on the same GPU with the same microbatches.
+  std::vector<Keep> keep;
 
   bool is_backward() const { return pass == Pass::kBackward; }
 };
@@ -61,7 +69,7 @@ struct Plan {
 // `batch` as `count` microbatches that differ by one sample at most, the larger ones first.
 std::vector<int> EvenSplit(int batch, int count);
 // The segments of a task, the last one first: the order in which a backward runs them.
-std::vector<Pack> SegmentsDown(const Task& task);
+std::vector<Segment> SegmentsDown(const Task& task);
 // The first sample of every microbatch, and the end.
 std::vector<int> SampleBounds(const std::vector<int>& microbatches);
 

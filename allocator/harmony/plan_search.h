@@ -52,8 +52,8 @@ class PlanSearch {
   double Evaluate(const Shape& shape);
   // Seconds, and what is swapped as some more.
   double CostOf(const Plan& plan);
-  // Among the elite, if it is good enough.
-  void Try(const Shape& shape);
+  // Among the elite, if it is good enough. False if it does not fit, or cannot be.
+  bool Try(const Shape& shape);
 
   // The published plans, for the server and for ones with less memory.
   void Seeds(Mode mode);
@@ -65,8 +65,10 @@ class PlanSearch {
   void Change(std::uint64_t budget);
   // False if that change is not possible, and `shape` is as it was.
   bool ChangeOnce(Shape& shape);
-  // Activations that stay for the backward, where that helps.
-  Plan Keep(const Candidate& best);
+  // Layers of the best ones are kept, as many as the bus can carry beside what is computed.
+  void StartKeeping();
+  Shape KeepAtRate(Shape shape, double rate, double cheapest) const;
+  bool ChangeKeep(Shape& shape);
 
   int Random(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
@@ -79,6 +81,7 @@ class PlanSearch {
   const std::uint64_t budget_;
   std::uint64_t plans_ = 0;
   std::vector<Candidate> elite_;  // best first
+  bool is_keeping_ = false;
   std::mt19937 random_{1};
 };
 

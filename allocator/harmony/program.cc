@@ -25,7 +25,7 @@ void SortCuts(std::vector<int>& cuts) {
 
 ProgramBuilder::ProgramBuilder(const Costs& costs, const Server& server, const Plan& plan,
                                bool one_for_all)
-    : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()), heads_(Heads()) {
+    : costs_(costs), server_(server), plan_(plan), fused_(plan.fused()), later_(LaterSegments()) {
   const bool is_pipeline = plan.mode == Mode::kPipeline;
   sharers_ = is_pipeline ? 1 : plan.gpus;
   lanes_.resize(one_for_all ? 1 : sharers_);
@@ -33,28 +33,25 @@ ProgramBuilder::ProgramBuilder(const Costs& costs, const Server& server, const P
   out_.queues.resize(static_cast<std::size_t>(plan.gpus) * kStreams);
   out_.need.resize(plan.gpus);
   out_.comfort.resize(plan.gpus);
+  out_.turns.resize(plan.gpus);
   out_.last_compute.resize(plan.gpus);
 }
 
-std::vector<ProgramBuilder::Head> ProgramBuilder::Heads() const {
-  std::vector<Head> heads;
+std::vector<ProgramBuilder::Later> ProgramBuilder::LaterSegments() const {
+  std::vector<Later> later;
   for (std::size_t t = fused_ + 1; t < plan_.tasks.size(); ++t) {
-    const Task& one = plan_.tasks[t];
-    int kept = one.kept_layers;
-    for (const Pack& segment : SegmentsDown(one)) {
-      const int here = std::min(kept, segment.last - segment.first + 1);
-      heads.push_back({static_cast<int>(t), segment, here});
-      kept -= here;
+    for (const Segment& segment : SegmentsDown(plan_.tasks[t])) {
+      later.push_back({static_cast<int>(t), segment});
     }
   }
-  return heads;
+  return later;
 }
 
 Program ProgramBuilder::Build() {
   for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
     task_ = static_cast<int>(t);
     cuts_ = ChunkCuts(costs_, plan_.tasks[t].pack);
-    for (const Pack& segment : SegmentsDown(plan_.tasks[t])) cuts_.push_back(segment.first);
+    for (const Segment& one : SegmentsDown(plan_.tasks[t])) cuts_.push_back(one.layers.first);
     SortCuts(cuts_);
     reduce_.assign(cuts_.size() - 1, {});
     BeginTask();
@@ -73,7 +70,7 @@ Program ProgramBuilder::Build() {
 }
 
 int ProgramBuilder::AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample,
-                          double bytes, double seconds, int microbatch) {
+                          double bytes, double seconds, int turn) {
   Op op;
   op.step.kind = kind;
   op.step.stream = stream;
@@ -84,7 +81,7 @@ int ProgramBuilder::AddOp(Kind kind, Stream stream, Pack layers, int first_sampl
   op.step.end_sample = end_sample;
   op.step.bytes = bytes;
   op.place = place_;
-  op.microbatch = microbatch;
+  op.turn = turn;
   op.seconds = seconds;
   const int index = static_cast<int>(out_.ops.size());
   out_.ops.push_back(op);
@@ -98,6 +95,8 @@ void ProgramBuilder::BuildTask(Lane& lane) {
   gpu_ = GpuOf(lane);
   place_ = static_cast<int>(out_.need[gpu_].size());
   weights_ = before_[gpu_].weights;
+  turns_ = task().is_backward() ? std::max<int>(1, static_cast<int>(task().segments.size())) : 1;
+  out_.turns[gpu_].push_back(count() * turns_);
   const bool has_next = task_ + 1 < static_cast<int>(plan_.tasks.size());
   next_is_here_ = has_next && (!is_pipeline || plan_.tasks[task_ + 1].gpu == gpu_);
   outputs_.clear();

@@ -14,7 +14,7 @@
 //   outputs     from the beginning of the op that makes them until the receiver has all of them,
 //               however long it is busy
 //   stashes     the same, until the host has them
-//   kept        what a backward pack needs of layers that it does not run again
+//   kept        what the backward of a segment needs that is not run again
 //
 // Chunks: weights come and gradients leave in pieces, so that the first layers can begin.
 #pragma once
@@ -29,10 +29,10 @@
 namespace thimble::harmony {
 
 struct Op {
-  Step step;         // without times
-  int from = kNone;  // the GPU that sends: receives only
-  int place = 0;     // of its task among those of its GPU
-  int microbatch = 0;
+  Step step;           // without times
+  int from = kNone;    // the GPU that sends: receives only
+  int place = 0;       // of its task among those of its GPU
+  int turn = 0;        // of its task that it is for: one segment of one microbatch
   double seconds = 0;  // of computing and updating
   static constexpr int kNone = -1;
 };
@@ -40,6 +40,7 @@ struct Op {
 struct Tensor {
   int gpu = 0;
   int place = 0;  // of the task it is for
+  int turn = 0;   // and of its turns the first
   double bytes = 0;
 };
 
@@ -75,6 +76,7 @@ struct Program {
   // By GPU and place of a task: what it takes to run it at all, and with the next microbatch ready.
   std::vector<std::vector<double>> need;
   std::vector<std::vector<double>> comfort;
+  std::vector<std::vector<int>> turns;         // how many the task has
   std::vector<std::vector<int>> last_compute;  // the op after which the task is over
 };
 

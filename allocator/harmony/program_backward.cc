@@ -4,17 +4,17 @@
 
 namespace thimble::harmony {
 
-std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, Pack layers) {
+std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, const Segment& segment, int turn) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   std::vector<Held> result;
   for (Held one : lane.kept[{task_, i}]) {
-    if (!Meet(one.layers, layers)) continue;
-    if (task().kept_on_host) {
+    if (!Meet(one.layers, segment.layers)) continue;
+    if (segment.keep == Keep::kOnHost) {
       const double bytes = out_.tensors[one.tensor].bytes;
       const int op = AddOp(Kind::kActivationsIn, Stream::kIn, one.layers, bounds[i], bounds[i + 1],
-                           bytes, 0, i);
+                           bytes, 0, turn);
       Wait(op, one.op);
-      one.tensor = AddTensor(bytes);
+      one.tensor = AddTensor(bytes, turn);
       one.op = op;
       out_.makes.Add(op, one.tensor);
     }
@@ -27,12 +27,10 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   const bool later = task_ > fused_;
   const bool is_last = i == count() - 1;
-  int kept = later ? task().kept_layers : 0;
   std::vector<Piece> above = arrived_;  // the gradient from above
-  for (const Pack& segment : SegmentsDown(task())) {
-    const int here = std::min(kept, segment.last - segment.first + 1);
-    const Pack again = {segment.first, segment.last - here};
-    kept -= here;
+  int turn = TurnOf(i);
+  for (const Segment& one : SegmentsDown(task())) {
+    const Pack segment = one.layers;
     int first_op = -1;
     int op = -1;
     int work = -1;
@@ -40,7 +38,7 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
       const double seconds = kind == Kind::kBackward
                                  ? costs_.BackwardSeconds(size(i), layers)
                                  : costs_.Seconds(Pass::kForward, size(i), layers);
-      op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, i);
+      op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, turn);
       if (first_op < 0) first_op = op;
       if (i == 0) WaitForWeights(op, layers);
     };
@@ -56,14 +54,15 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
       return result;
     };
     std::vector<Piece> own;
-    if (again.first <= again.last) {
-      own = InputOf(lane, i, segment.first);
-      for (const Pack& part : chunks(again, i > 0)) run(Kind::kRecompute, part);
-      work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), again));
+    std::vector<Held> stored;
+    if (one.keep == Keep::kNothing) {
+      own = InputOf(lane, i, segment.first, turn);
+      for (const Pack& part : chunks(segment, i > 0)) run(Kind::kRecompute, part);
+      work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), segment), turn);
       out_.makes.Add(first_op, work);
+    } else {
+      stored = Fetched(lane, i, one, turn);
     }
-    const std::vector<Held> stored =
-        here > 0 ? Fetched(lane, i, {again.last + 1, segment.last}) : std::vector<Held>();
     std::vector<Pack> parts = chunks(segment, !is_last);
     std::reverse(parts.begin(), parts.end());
     int first_back = -1;
@@ -80,9 +79,9 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
       for (const int gradient : gradients_) out_.makes.Add(first_back, gradient);
     }
     if (work >= 0) out_.uses.Add(op, work);
-    for (const Held& one : stored) {
-      Wait(first_back, one.op);
-      out_.uses.Add(op, one.tensor);
+    for (const Held& each : stored) {
+      Wait(first_back, each.op);
+      out_.uses.Add(op, each.tensor);
     }
     UsePieces(own, i, first_op, op);
     if (later) {
@@ -94,6 +93,7 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
     const int output = AddTensor(costs_.InputBytes(size(i), segment.first));
     out_.makes.Add(op, output);
     above = {{bounds[i], bounds[i + 1], output, op}};
+    ++turn;
   }
   outputs_.push_back(above[0]);
 }

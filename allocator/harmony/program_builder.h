@@ -71,33 +71,36 @@ class ProgramBuilder {
   int size(int i) const { return task().microbatches[i]; }
   double share() const { return 1.0 / sharers_; }
 
+  // The number of a microbatch's turn with its segment, in the order of segments.
+  int TurnOf(int i, int segment = 0) const { return i * turns_ + segment; }
+
   int AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample, double bytes,
-            double seconds, int microbatch);
-  int AddTensor(double bytes) {
-    out_.tensors.push_back({gpu_, place_, bytes});
+            double seconds, int turn);
+  int AddTensor(double bytes, int turn = 0) {
+    out_.tensors.push_back({gpu_, place_, turn, bytes});
     return static_cast<int>(out_.tensors.size()) - 1;
   }
   void Wait(int op, int other) {
     out_.followers.Add(other, op);
     ++out_.waits[op];
   }
-  int Copy(Kind kind, Stream stream, int layer, int first_sample, int end_sample, int microbatch) {
+  int Copy(Kind kind, Stream stream, int layer, int first_sample, int end_sample, int turn) {
     return AddOp(kind, stream, {layer, layer}, first_sample, end_sample,
-                 costs_.InputBytes(end_sample - first_sample, layer), 0, microbatch);
+                 costs_.InputBytes(end_sample - first_sample, layer), 0, turn);
   }
 
-  // Where the forward leaves something for segments of later backward tasks.
-  struct Head {
+  // A segment of a later backward task, for which the forward leaves something.
+  struct Later {
     int task = 0;
-    Pack segment;
-    int kept = 0;  // of its layers
+    Segment segment;
   };
-  std::vector<Head> Heads() const;
+  std::vector<Later> LaterSegments() const;
 
   Pack SegmentWith(int layer) const {
-    const std::vector<Pack> segments = SegmentsDown(task());
-    return *std::find_if(segments.begin(), segments.end(),
-                         [layer](const Pack& one) { return one.first <= layer; });
+    const std::vector<Segment> segments = SegmentsDown(task());
+    return std::find_if(segments.begin(), segments.end(),
+                        [layer](const Segment& one) { return one.layers.first <= layer; })
+        ->layers;
   }
 
   int GpuOf(const Lane& lane) const {
@@ -111,15 +114,15 @@ class ProgramBuilder {
   void BuildNeeds(const Lane& lane);
   // What is there for samples of the boundary below or above, as pieces on this GPU.
   void TakeOutputs(Lane& lane);
-  std::vector<Piece> InputOf(Lane& lane, int i, int layer);
+  std::vector<Piece> InputOf(Lane& lane, int i, int layer, int turn);
   void UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op);
   void WaitForWeights(int op, Pack layers);
   void UseWeights(int op, Pack layers);
-  // The activations of `layers` that were kept for microbatch `i`; on the host they are no more.
-  std::vector<Held> Fetched(Lane& lane, int i, Pack layers);
+  // The activations of a segment that were kept for microbatch `i`, on this GPU again.
+  std::vector<Held> Fetched(Lane& lane, int i, const Segment& segment, int turn);
   void BuildForward(Lane& lane, int i);
   std::vector<int> ForwardCuts(int i) const;
-  void KeepActivations(Lane& lane, int i, const Head& head, Pack layers, int op);
+  void KeepActivations(Lane& lane, int i, const Later& later, Pack layers, int op);
   void StashInput(Lane& lane, int i, int layer, int before);
   void BuildBackward(Lane& lane, int i);
   void BuildGradients();
@@ -128,7 +131,7 @@ class ProgramBuilder {
   const Server& server_;
   const Plan& plan_;
   const int fused_;
-  const std::vector<Head> heads_;
+  const std::vector<Later> later_;
   Program out_;
   int sharers_ = 1;  // GPUs that fetch weights and sum gradients together
   std::vector<Lane> lanes_;
@@ -136,6 +139,7 @@ class ProgramBuilder {
   int task_ = 0;
   int gpu_ = 0;
   int place_ = 0;
+  int turns_ = 1;               // of a microbatch
   std::vector<int> cuts_;       // between chunks of the pack
   std::vector<Held> weights_;   // of this task
   std::vector<int> gradients_;  // tensors by chunk, of this task and lane

@@ -8,32 +8,31 @@ std::vector<int> ProgramBuilder::ForwardCuts(int i) const {
   const Pack pack = task().pack;
   std::vector<int> cuts = {pack.first, pack.last + 1};
   if (i == 0) cuts = cuts_;
-  for (const Pack& segment : SegmentsDown(task())) cuts.push_back(segment.first);
-  for (const Head& head : heads_) {
-    for (const int cut : {head.segment.first, head.segment.last - head.kept + 1}) {
-      if (cut > pack.first && cut <= pack.last) cuts.push_back(cut);
-    }
+  for (const Segment& one : SegmentsDown(task())) cuts.push_back(one.layers.first);
+  for (const Later& one : later_) {
+    const int cut = one.segment.layers.first;
+    if (cut > pack.first && cut <= pack.last) cuts.push_back(cut);
   }
   SortCuts(cuts);
   return cuts;
 }
 
-// What `op` computes of `layers` stays for the backward of `head`, here or on the host.
-void ProgramBuilder::KeepActivations(Lane& lane, int i, const Head& head, Pack layers, int op) {
+// What `op` computes of `layers` stays for the backward of a later segment, here or on the host.
+void ProgramBuilder::KeepActivations(Lane& lane, int i, const Later& later, Pack layers, int op) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
-  const int first_kept = head.segment.last - head.kept + 1;
-  const double input = layers.first == first_kept ? costs_.InputBytes(size(i), layers.first) : 0;
-  const double bytes = costs_.WorkBytes(Pass::kBackward, size(i), layers) + input;
+  double bytes = costs_.KeptBytes(size(i), layers);
+  // The input of a later part is the output of the one before.
+  if (layers.first != later.segment.layers.first) bytes -= costs_.InputBytes(size(i), layers.first);
   const int tensor = AddTensor(bytes);
   out_.makes.Add(op, tensor);
   int there = op;
-  if (plan_.tasks[head.task].kept_on_host) {
+  if (later.segment.keep == Keep::kOnHost) {
     there =
         AddOp(Kind::kActivationsOut, Stream::kOut, layers, bounds[i], bounds[i + 1], bytes, 0, i);
     Wait(there, op);
     out_.uses.Add(there, tensor);
   }
-  lane.kept[{head.task, i}].push_back({layers, tensor, there, task_});
+  lane.kept[{later.task, i}].push_back({layers, tensor, there, task_});
 }
 
 // The input of `layer` goes to the host. It is made by op `before`, or if there is none, by the
@@ -65,7 +64,7 @@ void ProgramBuilder::BuildForward(Lane& lane, int i) {
   const Pack pack = task().pack;
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   const std::vector<int> cuts = ForwardCuts(i);
-  const std::vector<Piece> own = InputOf(lane, i, pack.first);
+  const std::vector<Piece> own = InputOf(lane, i, pack.first, TurnOf(i));
   int first_op = -1;
   int op = -1;
   int work = -1;   // of the segment
@@ -92,14 +91,12 @@ void ProgramBuilder::BuildForward(Lane& lane, int i) {
     }
     if (i == 0) WaitForWeights(op, layers);
     if (i == count() - 1) UseWeights(op, layers);
-    for (const Head& head : heads_) {
-      const Pack kept = {head.segment.last - head.kept + 1, head.segment.last};
-      if (head.kept > 0 && Meet(kept, layers)) {
-        KeepActivations(lane, i, head, layers, op);
+    for (const Later& one : later_) {
+      const bool is_kept = one.segment.keep != Keep::kNothing;
+      if (is_kept && Meet(one.segment.layers, layers)) KeepActivations(lane, i, one, layers, op);
+      if (!is_kept && layers.first > 0 && one.segment.layers.first == layers.first) {
+        StashInput(lane, i, layers.first, before);
       }
-      const bool is_stash =
-          head.segment.first == layers.first && layers.first > 0 && kept.first > head.segment.first;
-      if (is_stash) StashInput(lane, i, layers.first, before);
     }
   }
   UsePieces(own.empty() ? arrived_ : own, i, first_op, op);

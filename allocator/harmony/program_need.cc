@@ -13,36 +13,39 @@ void ProgramBuilder::BuildNeeds(const Lane& lane) {
     if (out_.tensors[one.tensor].place == place_) weights += out_.tensors[one.tensor].bytes;
   }
   double work = 0;
-  int kept = later ? task().kept_layers : 0;
-  for (const Pack& segment : SegmentsDown(task())) {
-    const int here = std::min(kept, segment.last - segment.first + 1);
-    const Pack again = {segment.first, segment.last - here};
-    const Pack rest = {again.last + 1, segment.last};
-    kept -= here;
-    const double fetched = here > 0 && task().kept_on_host
-                               ? costs_.WorkBytes(Pass::kBackward, largest, rest) +
-                                     costs_.InputBytes(largest, rest.first)
-                               : 0;
+  for (const Segment& segment : SegmentsDown(task())) {
+    const Pack layers = segment.layers;
     // Between segments there is the gradient from the one above.
-    const double inner =
-        segment.last < pack.last ? costs_.InputBytes(largest, segment.last + 1) : 0;
-    const double run = again.first > again.last ? 0
-                                                : costs_.WorkBytes(task().pass, largest, again) +
-                                                      costs_.InputBytes(largest, segment.first);
-    work = std::max(work, run + inner + fetched);
+    const double inner = layers.last < pack.last ? costs_.InputBytes(largest, layers.last + 1) : 0;
+    const double run = segment.keep == Keep::kOnHost ? costs_.KeptBytes(largest, layers)
+                       : segment.keep == Keep::kOnGpu
+                           ? 0
+                           : costs_.WorkBytes(task().pass, largest, layers) +
+                                 costs_.InputBytes(largest, layers.first);
+    work = std::max(work, run + inner);
   }
   const double below = costs_.InputBytes(largest, pack.first);
   const double above = costs_.InputBytes(largest, pack.last + 1);
   const double gradient = later ? above : 0;
   const double output = task().is_backward() ? (pack.first > 0 ? below : 0) : above;
-  double stash = 0;
-  for (const Head& head : heads_) {
-    const int at = head.segment.first;
-    if (!task().is_backward() && at > pack.first && at <= pack.last) {
-      stash += costs_.InputBytes(largest, at);
+  double stash = 0;    // and activations that stay
+  double leaving = 0;  // activations on their way to the host, one at a time
+  for (const Later& one : later_) {
+    const Pack layers = one.segment.layers;
+    if (task().is_backward() || !Meet(layers, pack)) continue;
+    switch (one.segment.keep) {
+      case Keep::kNothing:
+        if (layers.first > pack.first) stash += costs_.InputBytes(largest, layers.first);
+        break;
+      case Keep::kOnGpu:
+        stash += costs_.KeptBytes(largest, layers);
+        break;
+      case Keep::kOnHost:
+        leaving = std::max(leaving, costs_.KeptBytes(largest, layers));
+        break;
     }
   }
-  double need = weights + work + gradient + output + stash;
+  double need = weights + work + gradient + output + stash + leaving;
   if (next_is_here_) need += (count() - 1) * output;
   if (!lane.outputs.empty() && lane.outputs_gpu == gpu_ && !lane.outputs_on_host) {
     need += (count() - 1) * (later ? gradient : below);

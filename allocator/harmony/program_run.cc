@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace thimble::harmony {
 namespace {
@@ -24,8 +25,13 @@ ProgramRun::ProgramRun(const Program& program, const Network& network, const Ser
       used_(gpus_, 0),
       peak_(gpus_, 0),
       place_(gpus_, 0),
-      held_(gpus_) {
-  for (int gpu = 0; gpu < gpus_; ++gpu) held_[gpu].assign(program.need[gpu].size(), 0);
+      has_changed_(gpus_, true),
+      held_(gpus_),
+      turns_(gpus_) {
+  for (int gpu = 0; gpu < gpus_; ++gpu) {
+    held_[gpu].assign(program.need[gpu].size(), 0);
+    for (const int turns : program.turns[gpu]) turns_[gpu].emplace_back(turns, 0.0);
+  }
   started_.assign(program.ops.size(), false);
 }
 
@@ -56,30 +62,30 @@ bool ProgramRun::HasRoom(int op) const {
   const double bytes = BytesMade(op);
   if (bytes == 0) return true;
   if (used_[gpu] + bytes > memory_) return false;
-  const int place = place_[gpu];
-  if (one.step.stream == Stream::kCompute || place == static_cast<int>(held_[gpu].size())) {
-    return true;
-  }
   const std::vector<int>& compute = Queue(QueueOf(gpu, Stream::kCompute));
-  const std::size_t next = heads_[QueueOf(gpu, Stream::kCompute)];
-  const int microbatch = next < compute.size() ? program_.ops[compute[next]].microbatch : 0;
-  const bool is_due = one.place < place || (one.place == place && one.microbatch <= microbatch);
-  if (is_due) return true;
-  const double comfort = program_.comfort[gpu][place];
+  const std::size_t head = heads_[QueueOf(gpu, Stream::kCompute)];
+  if (one.step.stream == Stream::kCompute || head == compute.size()) return true;
+  const int place = program_.ops[compute[head]].place;
+  const int turn = program_.ops[compute[head]].turn;
+  if (one.place < place || (one.place == place && one.turn <= turn)) return true;  // it is due
+  const double comfort = std::min(program_.comfort[gpu][place], memory_);
+  const double owned = held_[gpu][place] - Ahead(gpu, place, turn);
   if (one.place == place) {
-    // The next microbatch is part of the comfort; what is for later ones comes on top.
-    const double left = one.microbatch == microbatch + 1
-                            ? std::max(bytes, comfort - held_[gpu][place])
-                            : bytes + comfort;
-    return used_[gpu] + left <= memory_;
+    const double reserve = program_.need[gpu][place] - owned;
+    return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_;
   }
   // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
-  if (one.microbatch > (program_.comfort[gpu][one.place] <= memory_ ? 1 : 0)) return false;
-  double reserve = std::max(0.0, std::min(comfort, memory_) - held_[gpu][place]);
+  if (one.turn > (program_.comfort[gpu][one.place] <= memory_ ? 1 : 0)) return false;
+  double reserve = std::max(0.0, comfort - owned);
   for (int next = place + 1; next < one.place; ++next) {
     reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);
   }
   return used_[gpu] + bytes + reserve <= memory_;
+}
+
+double ProgramRun::Ahead(int gpu, int place, int turn) const {
+  const std::vector<double>& turns = turns_[gpu][place];
+  return std::accumulate(turns.begin() + turn + 1, turns.end(), 0.0);
 }
 
 void ProgramRun::Start(int op, int queue) {
@@ -91,6 +97,7 @@ void ProgramRun::Start(int op, int queue) {
     const Tensor& tensor = program_.tensors[*t];
     used_[tensor.gpu] += tensor.bytes;
     held_[tensor.gpu][tensor.place] += tensor.bytes;
+    turns_[tensor.gpu][tensor.place][tensor.turn] += tensor.bytes;
     peak_[tensor.gpu] = std::max(peak_[tensor.gpu], used_[tensor.gpu]);
   }
   const Step& step = one.step;
@@ -127,7 +134,7 @@ bool ProgramRun::StartFirst(int gpu, Stream stream) {
   const std::vector<int>& ops = Queue(queue);
   std::size_t& head = heads_[queue];
   while (head < ops.size() && started_[ops[head]]) ++head;
-  for (std::size_t i = head; i < ops.size(); ++i) {
+  for (std::size_t i = head; i < ops.size(); ++i, ++work_) {
     const int op = ops[i];
     const Op& one = program_.ops[op];
     if (one.place > place_[gpu] + kLookAhead) break;
@@ -143,10 +150,11 @@ bool ProgramRun::StartFirst(int gpu, Stream stream) {
 }
 
 void ProgramRun::StartAll() {
-  for (bool has_started = true; has_started;) {
-    has_started = false;
-    for (int gpu = 0; gpu < gpus_; ++gpu) {
-      has_started |= StartCompute(gpu);
+  for (int gpu = 0; gpu < gpus_; ++gpu) {
+    if (!has_changed_[gpu]) continue;
+    has_changed_[gpu] = false;
+    for (bool has_started = true; has_started;) {
+      has_started = StartCompute(gpu);
       has_started |= StartFirst(gpu, Stream::kIn);
       has_started |= StartFirst(gpu, Stream::kOut);
       has_started |= StartFirst(gpu, Stream::kPeerIn);
@@ -158,16 +166,22 @@ void ProgramRun::Finish(int op, int queue) {
   const Op& one = program_.ops[op];
   times_[op].end = now_;
   running_[queue] = Op::kNone;
-  if (one.from != Op::kNone) running_[QueueOf(one.from, Stream::kPeerOut)] = Op::kNone;
+  has_changed_[one.step.gpu] = true;
+  if (one.from != Op::kNone) {  // now it can send to any of them
+    running_[QueueOf(one.from, Stream::kPeerOut)] = Op::kNone;
+    has_changed_.assign(gpus_, true);
+  }
   ++done_;
   for (const int* f = program_.followers.begin(op); f != program_.followers.end(op); ++f) {
-    --waits_[*f];
+    if (--waits_[*f] == 0) has_changed_[program_.ops[*f].step.gpu] = true;
   }
   for (const int* t = program_.uses.begin(op); t != program_.uses.end(op); ++t) {
     if (--users_[*t] > 0) continue;
     const Tensor& tensor = program_.tensors[*t];
+    has_changed_[tensor.gpu] = true;
     used_[tensor.gpu] -= tensor.bytes;
     held_[tensor.gpu][tensor.place] -= tensor.bytes;
+    turns_[tensor.gpu][tensor.place][tensor.turn] -= tensor.bytes;
   }
   int& place = place_[one.step.gpu];
   const std::vector<int>& last = program_.last_compute[one.step.gpu];
@@ -194,6 +208,7 @@ bool ProgramRun::Advance() {
     if (op != Op::kNone) next = std::min(next, times_[op].end);
   }
   if (next == kNever) return false;
+  work_ += running_.size();
   const double passed = next - now_;
   now_ = next;
   std::size_t kept = 0;

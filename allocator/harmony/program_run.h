@@ -30,6 +30,7 @@ class ProgramRun {
   [[nodiscard]] bool Go();
 
   double now() const { return now_; }
+  std::uint64_t work() const { return work_; }  // what was looked at
   const std::vector<double>& peak() const { return peak_; }
   std::vector<Step> Steps() const;
 
@@ -48,6 +49,8 @@ class ProgramRun {
   const std::vector<int>& Queue(int queue) const { return program_.queues[queue]; }
 
   double BytesMade(int op) const;
+  // Of what is there for the task at `place`, that which is for turns after `turn`.
+  double Ahead(int gpu, int place, int turn) const;
   bool HasRoom(int op) const;
   void StartAll();
   bool StartCompute(int gpu);
@@ -68,14 +71,17 @@ class ProgramRun {
   std::vector<int> running_;        // by queue
   std::vector<double> used_;        // by GPU
   std::vector<double> peak_;
-  std::vector<int> place_;                 // of the task that runs
-  std::vector<std::vector<double>> held_;  // by GPU and place of the task it is for
+  std::vector<int> place_;                               // of the task that runs
+  std::vector<bool> has_changed_;                        // by GPU: something may begin there
+  std::vector<std::vector<double>> held_;                // by GPU and place of the task it is for
+  std::vector<std::vector<std::vector<double>>> turns_;  // of this, by turn
   std::vector<Flow> flows_;
   bool flows_changed_ = false;
   std::vector<const Network::Route*> routes_;
   std::vector<double> rates_;
   double now_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace thimble::harmony

@@ -59,7 +59,7 @@ class ScheduleChecker {
   absl::Status Weights(const Step& step) const;
   absl::Status Boundary(int lane, int t, int layer, const Step& user) const;
   absl::Status Stash(int lane, int t, int layer, const Step& user) const;
-  absl::Status Kept(int lane, int t, Pack layers, const Step& user) const;
+  absl::Status Kept(int lane, int t, const Segment& segment, const Step& user) const;
   // `user` begins before `what` is there; negative: it never is.
   static absl::Status Late(const Step& user, const std::string& what, double there);
 

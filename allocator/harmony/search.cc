@@ -9,12 +9,13 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 4500000;   // in ops of the simulator
-constexpr std::uint64_t kWorkPerPlan = 300;  // beside its ops
-// What a byte that is swapped costs in a comparison of plans, and one beyond the limit: in seconds
-// per GiB, of an iteration of a hundred seconds.
+constexpr double kWorkPerSecond = 100000000;  // as the simulator counts it
+constexpr std::uint64_t kWorkPerPlan = 5000;  // beside that
+// What a byte that is swapped costs in a comparison of plans, one beyond the limit, and one where
+// there is none: in seconds per GiB, of an iteration of a hundred seconds.
 constexpr double kPrice = 0.01;
 constexpr double kPriceOverLimit = 10;
+constexpr double kPriceWithoutLimit = 0.0001;
 constexpr std::size_t kElite = 12;  // plans that changes begin with
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -45,8 +46,11 @@ std::optional<Schedule> PlanSearch::Run() {
   }
   if (elite_.empty()) Smallest();
   if (elite_.empty()) return std::nullopt;
-  Change(static_cast<std::uint64_t>(budget_ * 0.85));
-  return simulator_.Run(Keep(elite_.front()));
+  Change(static_cast<std::uint64_t>(budget_ * 0.55));
+  is_keeping_ = true;
+  StartKeeping();
+  Change(budget_);
+  return simulator_.Run(PlanOf(costs_, server_, elite_.front().shape, batch_));
 }
 
 bool PlanSearch::IsAllowed(Mode mode) const {
@@ -71,22 +75,23 @@ double PlanSearch::Evaluate(const Shape& shape) {
 double PlanSearch::CostOf(const Plan& plan) {
   constexpr double kGiBBytes = static_cast<double>(kGiB);
   const Simulator::Outcome outcome = simulator_.Try(plan);
-  double price = kPrice * outcome.swap_bytes;
-  if (options_.swap_limit > 0) {
-    price += kPriceOverLimit * std::max(0.0, outcome.swap_bytes - options_.swap_limit);
-  }
+  const double over = std::max(0.0, outcome.swap_bytes - options_.swap_limit);
+  const double price = options_.swap_limit > 0
+                           ? kPrice * outcome.swap_bytes + kPriceOverLimit * over
+                           : kPriceWithoutLimit * outcome.swap_bytes;
   return outcome.seconds * (1 + price / kGiBBytes / 100);
 }
 
-void PlanSearch::Try(const Shape& shape) {
+bool PlanSearch::Try(const Shape& shape) {
   const double cost = Evaluate(shape);
-  if (cost == kNever) return;
+  if (cost == kNever) return false;
   const auto place =
       std::upper_bound(elite_.begin(), elite_.end(), cost,
                        [](double value, const Candidate& one) { return value < one.cost; });
-  if (place != elite_.begin() && (place - 1)->cost == cost) return;
+  if (place != elite_.begin() && (place - 1)->cost == cost) return true;
   elite_.insert(place, {cost, shape});
   if (elite_.size() > kElite) elite_.pop_back();
+  return true;
 }
 
 std::optional<Schedule> SearchPlans(const Costs& costs, const Server& server, int batch,

@@ -21,6 +21,7 @@ bool PlanSearch::ChangeOnce(Shape& shape) {
   const int layers = costs_.layer_count();
   const int reach = layers > 200 ? 5 : 4;
   const int by = (1 << Random(reach)) * (Random(2) == 0 ? 1 : -1);
+  if (is_keeping_ && Random(3) == 0) return ChangeKeep(shape);
   const int kind = Random(16);
   if (kind < 6 || kind < 11) {
     std::vector<int>& firsts = kind < 6 ? shape.backward : shape.forward;
@@ -35,6 +36,7 @@ bool PlanSearch::ChangeOnce(Shape& shape) {
       return false;
     }
     shape.fused_first = at;
+    if (!shape.keep.empty()) shape.keep.resize(at, Keep::kNothing);
     return true;
   }
   if (kind <= 13) {

@@ -1,59 +1,74 @@
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "allocator/harmony/plan_search.h"
 
 namespace thimble::harmony {
-namespace {
 
-// Whose forward is on its GPU, with its microbatches.
-bool MayKeep(const Plan& plan, int task) {
-  const Task& later = plan.tasks[task];
-  for (int t = 0; t < plan.fused(); ++t) {
-    const Task& one = plan.tasks[t];
-    if (one.pack.last < later.pack.first || one.pack.first > later.pack.last) continue;
-    if (one.gpu != later.gpu || one.microbatches != later.microbatches) return false;
+// The bus carries `rate` bytes a second of activations away while the forward computes, and some
+// may wait on the GPU: a layer is kept as soon as that is enough for it. Only those are that cost
+// the fewest bytes for a second of computing.
+Shape PlanSearch::KeepAtRate(Shape shape, double rate, double cheapest) const {
+  shape.forward_count = shape.backward_count;
+  const std::vector<int> sizes = EvenSplit(ShareOf(shape.mode), shape.backward_count);
+  struct Layer {
+    double seconds = 0;
+    double bytes = 0;
+  };
+  std::vector<Layer> layers(shape.fused_first);
+  std::vector<double> prices;
+  for (int i = 0; i < shape.fused_first; ++i) {
+    for (const int size : sizes) {
+      layers[i].seconds += costs_.Seconds(Pass::kForward, size, {i, i});
+      layers[i].bytes += costs_.KeptBytes(size, {i, i});
+    }
+    prices.push_back(layers[i].bytes / layers[i].seconds);
   }
-  return true;
+  std::sort(prices.begin(), prices.end());
+  const double dearest = prices[static_cast<std::size_t>((shape.fused_first - 1) * cheapest)];
+  const double most_waiting = server_.memory_bytes / 4;
+  shape.keep.assign(shape.fused_first, Keep::kNothing);
+  double room = 0;
+  for (int i = 0; i < shape.fused_first; ++i) {
+    const Layer& layer = layers[i];
+    room = std::min(room + rate * layer.seconds, std::max(most_waiting, layer.bytes));
+    if (layer.bytes > room || layer.bytes > dearest * layer.seconds) continue;
+    shape.keep[i] = Keep::kOnHost;
+    room -= layer.bytes;
+  }
+  return shape;
 }
 
-void HalveSegments(Task& task) {
-  std::vector<int> firsts;
-  for (const Pack& segment : SegmentsDown(task)) {
-    const int middle = (segment.first + segment.last + 1) / 2;
-    if (middle > segment.first) firsts.push_back(middle);
-    firsts.push_back(segment.first);
-  }
-  task.segments.assign(firsts.rbegin(), firsts.rend());
-}
-
-}  // namespace
-
-Plan PlanSearch::Keep(const Candidate& best) {
-  Plan plan = PlanOf(costs_, server_, best.shape, batch_);
-  double cost = best.cost;
-  const int tasks = static_cast<int>(plan.tasks.size());
-  for (int by = 32; by > 0; by /= 2) {
-    for (int t = plan.fused() + 1; t < tasks && !IsOver(budget_); ++t) {
-      if (!MayKeep(plan, t)) continue;
-      // On the GPU, on the host, and on the host with shorter segments, which leave room for more.
-      for (const int way : {0, 1, 2}) {
-        const bool on_host = way > 0;
-        Plan other = plan;
-        Task& task = other.tasks[t];
-        if (task.kept_layers > 0 && task.kept_on_host != on_host) continue;
-        task.kept_layers += by;
-        task.kept_on_host = on_host;
-        if (task.kept_layers > task.pack.last - task.pack.first + 1) continue;
-        if (way == 2) HalveSegments(task);
-        ++plans_;
-        const double changed = CostOf(other);
-        if (changed >= cost) continue;
-        cost = changed;
-        plan = other;
+void PlanSearch::StartKeeping() {
+  const double rate = server_.HostBytesPerSecond() / gpus_;
+  const std::vector<Candidate> starts = elite_;
+  for (const Candidate& start : starts) {
+    if (start.shape.fused_first == 0) continue;
+    for (const double cheapest : {0.3, 0.6, 1.0}) {
+      for (const double part : {0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
+        Try(KeepAtRate(start.shape, part * rate, cheapest));
       }
     }
   }
-  return plan;
+}
+
+bool PlanSearch::ChangeKeep(Shape& shape) {
+  if (shape.fused_first == 0 || shape.forward_count != shape.backward_count) return false;
+  shape.keep.resize(shape.fused_first, Keep::kNothing);
+  const int layer = Random(shape.fused_first);
+  Keep& one = shape.keep[layer];
+  if (one == Keep::kNothing) {
+    one = Random(4) == 0 ? Keep::kOnGpu : Keep::kOnHost;
+    return true;
+  }
+  const int other = layer + (Random(2) == 0 ? 1 : -1);
+  if (Random(2) == 0 && other >= 0 && other < shape.fused_first) {
+    std::swap(one, shape.keep[other]);
+  } else {
+    one = Keep::kNothing;
+  }
+  return true;
 }
 
 }  // namespace thimble::harmony

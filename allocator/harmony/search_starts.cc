@@ -17,7 +17,10 @@ void PlanSearch::Seeds(Mode mode) {
     Server smaller = server_;
     smaller.memory_bytes *= part;
     for (const Schedule& found : SearchPublished(costs_, smaller, batch_, search, 8)) {
-      Try(ShapeOf(found.plan));
+      Shape shape = ShapeOf(found.plan);
+      if (Try(shape)) continue;
+      shape.boundaries_on_host = true;
+      Try(shape);
     }
   }
 }

@@ -5,13 +5,8 @@
 namespace thimble::harmony {
 namespace {
 
-// The fewest segments of about the same work that fit, with room for the weights of the next pack
-// and for boundaries on their way; none if one does.
-std::vector<int> Segments(const Costs& costs, Pass pass, int microbatch, Pack pack,
-                          double memory_bytes) {
-  const double below = costs.InputBytes(microbatch, pack.first);
-  const double above = costs.InputBytes(microbatch, pack.last + 1);
-  const double room = memory_bytes - 3 * costs.WeightBytes(pack) - 2 * (below + above) - below;
+// The first layers of the fewest segments of about the same work that fit; all if none do.
+std::vector<int> CutToFit(const Costs& costs, Pass pass, int microbatch, Pack pack, double room) {
   const int most = pack.last - pack.first + 1;
   for (int count = 1; count <= most; ++count) {
     std::vector<int> firsts;
@@ -32,11 +27,71 @@ std::vector<int> Segments(const Costs& costs, Pass pass, int microbatch, Pack pa
              room;
       first = last + 1;
     }
-    if (!fits) continue;
-    if (count == 1) firsts.clear();
-    return firsts;
+    if (fits || count == most) return firsts;
   }
   return {};
+}
+
+// Cuts a task where layers are kept, and what lies between so that it fits, with room for the
+// weights of the next pack and for boundaries on their way.
+void AddSegments(const Costs& costs, const std::vector<Keep>& keep, double memory_bytes,
+                 Task& task) {
+  const int size = task.microbatches[0];
+  const double below = costs.InputBytes(size, task.pack.first);
+  const double above = costs.InputBytes(size, task.pack.last + 1);
+  const double room = memory_bytes - 3 * costs.WeightBytes(task.pack) - 2 * (below + above) - below;
+  const auto kept = [&](int layer) { return keep.empty() ? Keep::kNothing : keep[layer]; };
+  for (int layer = task.pack.first; layer <= task.pack.last;) {
+    if (task.is_backward() && kept(layer) != Keep::kNothing) {
+      task.segments.push_back(layer);
+      task.keep.push_back(kept(layer++));
+      continue;
+    }
+    int end = layer;
+    while (end <= task.pack.last && (!task.is_backward() || kept(end) == Keep::kNothing)) ++end;
+    for (const int first : CutToFit(costs, task.pass, size, {layer, end - 1}, room)) {
+      task.segments.push_back(first);
+      task.keep.push_back(Keep::kNothing);
+    }
+    layer = end;
+  }
+  const bool is_any_kept = std::any_of(task.keep.begin(), task.keep.end(),
+                                       [](Keep one) { return one != Keep::kNothing; });
+  if (!is_any_kept) task.keep.clear();
+  if (task.segments.size() == 1 && !is_any_kept) task.segments.clear();
+}
+
+// What is left of the wishes of a shape: whose forward is on its GPU, with its microbatches.
+std::vector<Keep> MayKeep(const Shape& shape, int gpus) {
+  std::vector<Keep> keep = shape.keep;
+  if (shape.forward_count != shape.backward_count) keep.clear();
+  if (shape.mode == Mode::kDataParallel || gpus == 1) return keep;
+  for (int layer = 0; layer < static_cast<int>(keep.size()); ++layer) {
+    const auto place = [layer](const std::vector<int>& firsts) {
+      return static_cast<int>(std::upper_bound(firsts.begin(), firsts.end(), layer) -
+                              firsts.begin()) -
+             1;
+    };
+    const int backward =
+        static_cast<int>(shape.forward.size() + shape.backward.size()) - place(shape.backward);
+    if (place(shape.forward) % gpus != backward % gpus) keep[layer] = Keep::kNothing;
+  }
+  return keep;
+}
+
+// The most of it that is on a GPU at once: what stays there, and the largest that comes and goes.
+double RoomToKeep(const Costs& costs, const std::vector<Keep>& keep,
+                  const std::vector<int>& microbatches) {
+  double stays = 0;
+  double largest = 0;
+  for (int layer = 0; layer < static_cast<int>(keep.size()); ++layer) {
+    for (const int size : microbatches) {
+      const double bytes = costs.KeptBytes(size, {layer, layer});
+      if (keep[layer] == Keep::kOnGpu) stays += bytes;
+      if (keep[layer] == Keep::kOnHost) largest = std::max(largest, bytes);
+    }
+  }
+  return stays + largest;
 }
 
 double SecondsOf(const Costs& costs, Pass pass, int batch, int count, Pack pack) {
@@ -65,15 +120,16 @@ Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int ba
   plan.gpus = gpus;
   plan.batch = batch;
   plan.boundaries_on_host = shape.boundaries_on_host;
+  const std::vector<Keep> keep = MayKeep(shape, gpus);
+  const double room =
+      server.memory_bytes - RoomToKeep(costs, keep, EvenSplit(plan.share(), shape.backward_count));
   const auto add = [&](Pack pack, Pass pass, int count) {
     Task task;
     task.pack = pack;
     task.pass = pass;
     task.microbatches = EvenSplit(plan.share(), count);
     if (shape.mode == Mode::kPipeline) task.gpu = static_cast<int>(plan.tasks.size()) % gpus;
-    if (pack.first != shape.fused_first) {
-      task.segments = Segments(costs, pass, task.microbatches[0], pack, server.memory_bytes);
-    }
+    if (pack.first != shape.fused_first) AddSegments(costs, keep, room, task);
     plan.tasks.push_back(task);
   };
   for (std::size_t i = 0; i < shape.forward.size(); ++i) {
@@ -121,10 +177,14 @@ std::vector<int> Counts(int batch, int largest) {
 
 double ComputeSeconds(const Costs& costs, const Shape& shape, int share) {
   const Pack below = {0, shape.fused_first - 1};
-  const double sum = SecondsOf(costs, Pass::kForward, share, shape.forward_count, below) +
-                     SecondsOf(costs, Pass::kBackward, share, shape.backward_count, below) +
-                     SecondsOf(costs, Pass::kBackward, share, shape.fused_count,
-                               {shape.fused_first, costs.layer_count() - 1});
+  double sum = SecondsOf(costs, Pass::kForward, share, shape.forward_count, below) +
+               SecondsOf(costs, Pass::kBackward, share, shape.backward_count, below) +
+               SecondsOf(costs, Pass::kBackward, share, shape.fused_count,
+                         {shape.fused_first, costs.layer_count() - 1});
+  for (int layer = 0; layer < static_cast<int>(shape.keep.size()); ++layer) {
+    if (shape.keep[layer] == Keep::kNothing) continue;
+    sum -= SecondsOf(costs, Pass::kForward, share, shape.backward_count, {layer, layer});
+  }
   return sum;
 }
 

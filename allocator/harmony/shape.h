@@ -18,15 +18,20 @@ struct Shape {
   int backward_count = 1;
   int fused_count = 1;
   bool boundaries_on_host = false;
+  // By layer below the fused pack, where its forward runs where its backward does, with the same
+  // microbatches; empty: nothing is kept.
+  std::vector<Keep> keep;
 };
 
 // What a task with this pack needs at least to run, as one segment.
 double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
 
-// Packs go around the GPUs, in the order of the tasks. A backward pack that does not fit is cut
-// into as few segments as do, with room for the weights of the next pack.
+// Packs go around the GPUs, in the order of the tasks. A layer that is kept is a segment of its
+// own; what lies between is cut into as few segments as fit, with room for the weights of the next
+// pack and for what is kept.
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
-// The inverse, for a plan with one count for all forward tasks and one for all backward ones.
+// The inverse, for a plan with one count for all forward tasks and one for all backward ones that
+// keeps nothing.
 Shape ShapeOf(const Plan& plan);
 
 // The counts of microbatches that are worth a look: the least of those with the same largest one,

@@ -8,6 +8,8 @@
 namespace thimble::harmony {
 namespace {
 
+constexpr std::uint64_t kWorkPerOp = 8;  // to build it, in those that are looked at
+
 // GPU 0 with its part of the bandwidth, if all GPUs hang under one switch and are equal: then all
 // of them do the same at the same time.
 std::optional<Server> OneForAll(const Server& server) {
@@ -40,7 +42,7 @@ Simulator::Outcome Simulator::Try(const Plan& plan) {
   const Program program = BuildProgram(costs_, server_, plan, is_one);
   ProgramRun run(program, is_one ? *network_of_one_ : network_, server);
   const bool is_done = run.Go();
-  work_ += program.ops.size();
+  work_ += kWorkPerOp * program.ops.size() + run.work();
   Outcome outcome;
   outcome.seconds = is_done ? run.now() : std::numeric_limits<double>::infinity();
   for (const Op& op : program.ops) {
@@ -54,7 +56,6 @@ Simulator::Outcome Simulator::Try(const Plan& plan) {
 std::optional<Schedule> Simulator::Run(const Plan& plan) {
   const Program program = BuildProgram(costs_, server_, plan);
   ProgramRun run(program, network_, server_);
-  work_ += program.ops.size();
   if (!run.Go()) return std::nullopt;
   Schedule schedule;
   schedule.plan = plan;

@@ -34,7 +34,7 @@ class Simulator {
   Outcome Try(const Plan& plan);
   std::optional<Schedule> Run(const Plan& plan);
 
-  // Ops that were run so far: the clock of searches, the same on every machine.
+  // What Try() has done so far: the clock of searches, the same on every machine.
   std::uint64_t work() const { return work_; }
 
  private:

@@ -45,17 +45,6 @@ double StepIndex::ComputedAt(int lane, int t, int layer, int first, int end) con
   return time;
 }
 
-std::vector<std::pair<Pack, int>> StepIndex::SegmentsWithKept(const Task& task, bool is_later) {
-  std::vector<std::pair<Pack, int>> result;
-  int kept = is_later ? task.kept_layers : 0;
-  for (const Pack& segment : SegmentsDown(task)) {
-    const int here = std::min(kept, segment.last - segment.first + 1);
-    result.emplace_back(segment, here);
-    kept -= here;
-  }
-  return result;
-}
-
 std::string StepIndex::Name(const Step& step) {
   return absl::StrCat(NameOf(step.kind), " of task ", step.task, ", layers ", step.layers.first,
                       " to ", step.layers.last, ", samples ", step.first_sample, " to ",

@@ -39,9 +39,6 @@ class StepIndex {
   // The end of what computes layer `layer` for samples [first, end) in task `t`: forward tasks
   // kForward, backward tasks kBackward. Negative if some samples are missing.
   double ComputedAt(int lane, int t, int layer, int first, int end) const;
-  // How many of a segment's layers are not run again, given those of its task.
-  static std::vector<std::pair<Pack, int>> SegmentsWithKept(const Task& task, bool is_later);
-
   static std::string Name(const Step& step);
 
  private:

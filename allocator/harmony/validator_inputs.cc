@@ -115,9 +115,10 @@ absl::Status ScheduleChecker::Stash(int lane, int t, int layer, const Step& user
 }
 
 // Activations that were kept: made by a forward on the same GPU for just these samples.
-absl::Status ScheduleChecker::Kept(int lane, int t, Pack layers, const Step& user) const {
+absl::Status ScheduleChecker::Kept(int lane, int t, const Segment& segment,
+                                   const Step& user) const {
   const int gpu = index_.GpuOf(lane, t);
-  for (int layer = layers.first; layer <= layers.last; ++layer) {
+  for (int layer = segment.layers.first; layer <= segment.layers.last; ++layer) {
     int source = 0;
     while (plan_.tasks[source].pack.last < layer) ++source;
     if (index_.GpuOf(lane, source) != gpu ||
@@ -126,7 +127,7 @@ absl::Status ScheduleChecker::Kept(int lane, int t, Pack layers, const Step& use
     }
     const double made = index_.ComputedAt(lane, source, layer, user.first_sample, user.end_sample);
     double there = made;
-    if (plan_.tasks[t].kept_on_host) {
+    if (segment.keep == Keep::kOnHost) {
       const StepIndex::Steps outs = index_.Find(gpu, source, Kind::kActivationsOut, {layer, layer},
                                                 user.first_sample, user.end_sample);
       const StepIndex::Steps ins = index_.Find(gpu, t, Kind::kActivationsIn, {layer, layer},

@@ -130,7 +130,7 @@ double Ledger::Consumed(int t, int first, int end) const {
   const Task& task = plan_.tasks[t];
   const std::vector<int> bounds = SampleBounds(task.microbatches);
   // A later backward task is done with the gradient from above when its uppermost segment is.
-  const Pack layers = IsLater(t) ? SegmentsDown(task).front() : task.pack;
+  const Pack layers = IsLater(t) ? SegmentsDown(task).front().layers : task.pack;
   double time = 0;
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
     if (bounds[i] >= end || bounds[i + 1] <= first) continue;
@@ -164,15 +164,13 @@ double Ledger::HandedOn(int t, int layer, int first, int end) const {
 void Ledger::Keep(int t, const Step& step) {
   const int size = step.end_sample - step.first_sample;
   for (int later = fused_ + 1; later < static_cast<int>(plan_.tasks.size()); ++later) {
-    const Task& task = plan_.tasks[later];
-    for (const auto& [segment, kept] : StepIndex::SegmentsWithKept(task, true)) {
-      const Pack layers = {segment.last - kept + 1, segment.last};
-      if (kept == 0 || !Overlap(layers, step.layers)) continue;
+    for (const auto& [layers, keep] : SegmentsDown(plan_.tasks[later])) {
+      if (keep == Keep::kNothing || !Overlap(layers, step.layers)) continue;
       double bytes = costs_.WorkBytes(Pass::kBackward, size, step.layers);
       if (step.layers.first == layers.first) bytes += costs_.InputBytes(size, layers.first);
       const double done =
-          LastEnd(Find(later, Kind::kBackward, segment, step.first_sample, step.end_sample));
-      if (!task.kept_on_host) {
+          LastEnd(Find(later, Kind::kBackward, layers, step.first_sample, step.end_sample));
+      if (keep == Keep::kOnGpu) {
         Hold(GpuOf(t), bytes, step.begin, done);
         continue;
       }
@@ -195,14 +193,14 @@ void Ledger::Forward(int t, int first, int end) {
   for (const Step* in : Find(t, Kind::kDataIn, task.pack, first, end)) {
     Hold(gpu, in->bytes, in->begin, steps.back()->end);
   }
-  const std::vector<Pack> segments = SegmentsDown(task);
+  const std::vector<Segment> segments = SegmentsDown(task);
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    const StepIndex::Steps own = Find(t, Kind::kForward, segments[i], first, end);
-    Hold(gpu, costs_.WorkBytes(Pass::kForward, size, segments[i]), own.front()->begin,
-         own.back()->end);
+    const Pack layers = segments[i].layers;
+    const StepIndex::Steps own = Find(t, Kind::kForward, layers, first, end);
+    Hold(gpu, costs_.WorkBytes(Pass::kForward, size, layers), own.front()->begin, own.back()->end);
     if (i == 0) continue;  // the last one hands on its output
-    const StepIndex::Steps next = Find(t, Kind::kForward, segments[i - 1], first, end);
-    Hold(gpu, costs_.InputBytes(size, segments[i].last + 1), own.back()->begin, next.back()->end);
+    const StepIndex::Steps next = Find(t, Kind::kForward, segments[i - 1].layers, first, end);
+    Hold(gpu, costs_.InputBytes(size, layers.last + 1), own.back()->begin, next.back()->end);
   }
   for (const Step* step : steps) {
     Keep(t, *step);
@@ -220,13 +218,12 @@ void Ledger::Backward(int t, int first, int end) {
   const int gpu = GpuOf(t);
   const int size = end - first;
   double made = 0;  // when the gradient for the segment below was begun
-  for (const auto& [segment, kept] : StepIndex::SegmentsWithKept(task, IsLater(t))) {
+  for (const auto& [segment, keep] : SegmentsDown(task)) {
     const StepIndex::Steps steps = Find(t, Kind::kBackward, segment, first, end);
     const double done = steps.back()->end;
-    const Pack again = {segment.first, segment.last - kept};
-    if (again.first <= again.last) {
-      Hold(gpu, costs_.WorkBytes(Pass::kBackward, size, again),
-           Find(t, Kind::kRecompute, again, first, end).front()->begin, done);
+    if (keep == Keep::kNothing) {
+      Hold(gpu, costs_.WorkBytes(Pass::kBackward, size, segment),
+           Find(t, Kind::kRecompute, segment, first, end).front()->begin, done);
       for (const Kind kind : {Kind::kDataIn, Kind::kStashIn}) {
         for (const Step* in : Find(t, kind, {segment.first, segment.first}, first, end)) {
           Hold(gpu, in->bytes, in->begin, done);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "allocator/harmony/schedule_checker.h"
 
@@ -48,10 +50,12 @@ absl::Status CheckPlan(const Costs& costs, const Server& server, const Plan& pla
       }
       before = first;
     }
-    if ((is_first_backward && !task.segments.empty()) || task.kept_layers < 0 ||
-        task.kept_layers > task.pack.last - task.pack.first + 1) {
+    const bool is_later = is_backward && !is_first_backward;
+    const std::size_t segments = std::max<std::size_t>(1, task.segments.size());
+    if ((is_first_backward && segments > 1) ||
+        (!task.keep.empty() && (!is_later || task.keep.size() != segments))) {
       return Wrong(absl::StrCat("the pack of layers ", task.pack.first, " to ", task.pack.last,
-                                " has segments or kept layers that it cannot have"));
+                                " has segments or keeps some that it cannot have"));
     }
   }
   if (!is_backward || above != 0) return Wrong("layer 0 has no backward");

@@ -47,22 +47,22 @@ absl::Status ScheduleChecker::Backward(int lane, int t, int first, int end) cons
   const Task& task = plan_.tasks[t];
   const int gpu = index_.GpuOf(lane, t);
   double time = 0;
-  for (const auto& [segment, kept] : StepIndex::SegmentsWithKept(task, IsLater(t))) {
-    const Pack again = {segment.first, segment.last - kept};
-    if (again.first <= again.last) {
-      THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kRecompute, again, first, end, time));
-      const Step& user = *index_.Find(gpu, t, Kind::kRecompute, again, first, end).front();
-      THIMBLE_RETURN_IF_ERROR(IsLater(t) || again.first == 0
-                                  ? Stash(lane, t, again.first, user)
-                                  : Boundary(lane, t, again.first, user));
+  for (const Segment& segment : SegmentsDown(task)) {
+    const Pack layers = segment.layers;
+    if (segment.keep == Keep::kNothing) {
+      THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kRecompute, layers, first, end, time));
+      const Step& user = *index_.Find(gpu, t, Kind::kRecompute, layers, first, end).front();
+      THIMBLE_RETURN_IF_ERROR(IsLater(t) || layers.first == 0
+                                  ? Stash(lane, t, layers.first, user)
+                                  : Boundary(lane, t, layers.first, user));
     }
-    THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kBackward, segment, first, end, time));
-    const Step& user = *index_.Find(gpu, t, Kind::kBackward, segment, first, end).front();
-    if (IsLater(t) && segment.last == task.pack.last) {
+    THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kBackward, layers, first, end, time));
+    const Step& user = *index_.Find(gpu, t, Kind::kBackward, layers, first, end).front();
+    if (IsLater(t) && layers.last == task.pack.last) {
       THIMBLE_RETURN_IF_ERROR(Boundary(lane, t, task.pack.last + 1, user));
     }
-    if (kept > 0) {
-      THIMBLE_RETURN_IF_ERROR(Kept(lane, t, {again.last + 1, segment.last}, user));
+    if (segment.keep != Keep::kNothing) {
+      THIMBLE_RETURN_IF_ERROR(Kept(lane, t, segment, user));
     }
   }
   return absl::OkStatus();

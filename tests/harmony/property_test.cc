@@ -1,4 +1,5 @@
 // Random models on random servers: every schedule of every kind passes the validator.
+#include <algorithm>
 #include <random>
 
 #include "allocator/harmony/published_search.h"
@@ -78,8 +79,10 @@ TEST(Property, RandomPlansHaveValidSchedulesOrNone) {
       }
       if (task.is_backward() && !is_fused && shape.forward_count == shape.backward_count &&
           (shape.mode == Mode::kDataParallel || server.gpu_count() == 1)) {
-        task.kept_layers = below(task.pack.last - task.pack.first + 2);
-        task.kept_on_host = below(2) == 0;
+        const std::size_t segments = std::max<std::size_t>(1, task.segments.size());
+        for (std::size_t i = 0; i < segments; ++i) {
+          task.keep.push_back(static_cast<Keep>(below(3)));
+        }
       }
     }
     const auto schedule = Simulator(costs, server).Run(plan);

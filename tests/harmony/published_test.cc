@@ -87,7 +87,7 @@ TEST(Timing, OneGpuWithoutPrefetchIsASum) {
   Plan plan;
   plan.rules = Rules::kHarmony;
   plan.prefetch = false;
-  plan.tasks.push_back({{0, 1}, Pass::kBackward, 0, {1}, {}, 0, false});
+  plan.tasks.push_back({{0, 1}, Pass::kBackward, 0, {1}, {}, {}});
   const Schedule schedule = TimePublished(costs, PublishedServer(1, 1e12), plan);
   EXPECT_NEAR(schedule.seconds, 2 + 6 + 2 + 0.040, 1e-9);
   EXPECT_NEAR(schedule.in_bytes, 23 * kGiBBytes, 1);

@@ -102,11 +102,12 @@ TEST(Json, APlanNamesItsPacks) {
   Schedule schedule;
   schedule.plan = PlanOf(costs, PublishedServer(2, 1e12), shape, 4);
   schedule.peak_bytes = {1, 2};
-  schedule.plan.tasks[2].kept_layers = 1;
+  schedule.plan.tasks[2].segments = {0, 1};
+  schedule.plan.tasks[2].keep = {Keep::kOnHost, Keep::kOnGpu};
   const std::string text = PlanJson(schedule);
   EXPECT_THAT(text, testing::HasSubstr(
                         R"({"first":0,"last":1,"gpu":0,"microbatches":[2,2],"segments":[0]})"));
-  EXPECT_THAT(text, testing::HasSubstr(R"("keep":[1],"swap":[])"));
+  EXPECT_THAT(text, testing::HasSubstr(R"("keep":[1],"swap":[0])"));
 }
 
 }  // namespace

@@ -11,10 +11,10 @@ namespace thimble::harmony {
 namespace {
 
 Task Forward(Pack pack, int gpu, std::vector<int> microbatches) {
-  return {pack, Pass::kForward, gpu, std::move(microbatches), {}, 0, false};
+  return {pack, Pass::kForward, gpu, std::move(microbatches), {}, {}};
 }
 Task Backward(Pack pack, int gpu, std::vector<int> microbatches) {
-  return {pack, Pass::kBackward, gpu, std::move(microbatches), {}, 0, false};
+  return {pack, Pass::kBackward, gpu, std::move(microbatches), {}, {}};
 }
 
 Plan Pipeline(int gpus, int batch, std::vector<Task> tasks) {
@@ -117,8 +117,9 @@ TEST(Simulator, KeptLayersAreNotRunAgain) {
   const Schedule again = RunChecked(profile, PublishedServer(1, 1e11), plan);
   for (const bool on_host : {false, true}) {
     for (const int layers : {1, 2}) {
-      plan.tasks[2].kept_layers = layers;
-      plan.tasks[2].kept_on_host = on_host;
+      const Keep keep = on_host ? Keep::kOnHost : Keep::kOnGpu;
+      plan.tasks[2].segments = {0, 1};
+      plan.tasks[2].keep = {layers == 2 ? keep : Keep::kNothing, keep};
       const Schedule kept = RunChecked(profile, PublishedServer(1, 1e11), plan);
       EXPECT_NEAR(kept.seconds, again.seconds - 2 * layers, 0.05) << layers << on_host;
       EXPECT_EQ(CountBytes(kept, Kind::kActivationsOut) > 0, on_host);

@@ -21,18 +21,17 @@ class Corrupted : public testing::Test {
     Plan plan;
     plan.gpus = 2;
     plan.batch = 4;
-    plan.tasks = {{{0, 2}, Pass::kForward, 0, {2, 2}, {}, 0, false},
-                  {{3, 5}, Pass::kForward, 1, {2, 2}, {}, 0, false},
-                  {{6, 7}, Pass::kBackward, 0, {1, 1, 1, 1}, {}, 0, false},
-                  {{3, 5}, Pass::kBackward, 1, {2, 2}, {3, 5}, 1, true},
-                  {{0, 2}, Pass::kBackward, 0, {2, 2}, {}, 1, false}};
+    plan.tasks = {{{0, 2}, Pass::kForward, 0, {2, 2}, {}, {}},
+                  {{3, 5}, Pass::kForward, 1, {2, 2}, {}, {}},
+                  {{6, 7}, Pass::kBackward, 0, {1, 1, 1, 1}, {}, {}},
+                  {{3, 5}, Pass::kBackward, 1, {2, 2}, {3, 5}, {Keep::kNothing, Keep::kOnHost}},
+                  {{0, 2}, Pass::kBackward, 0, {2, 2}, {0, 2}, {Keep::kNothing, Keep::kOnGpu}}};
     schedule_ = *Simulator(costs_, server_).Run(plan);
     EXPECT_EQ(Message(schedule_), "");
     plan.mode = Mode::kDataParallel;
     for (Task& task : plan.tasks) {
       task.gpu = kEveryGpu;
-      task.kept_layers = 0;
-      task.kept_on_host = false;
+      task.keep.clear();
       task.microbatches = {1, 1};
     }
     dp_ = *Simulator(costs_, server_).Run(plan);
@@ -100,7 +99,7 @@ TEST_F(Corrupted, Plans) {
                 s.plan.tasks[2].segments = {6, 7};
               }),
               HasSubstr("cannot have"));
-  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[4].kept_layers = 4; }),
+  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[4].keep.push_back(Keep::kOnGpu); }),
               HasSubstr("cannot have"));
 }
 
@@ -138,7 +137,7 @@ TEST_F(Corrupted, WhatComputingNeeds) {
   EXPECT_THAT(Without(Kind::kStashOut, 1), HasSubstr("the stash is never there"));
   EXPECT_THAT(Without(Kind::kActivationsIn, 3), HasSubstr("the activations of layer 5"));
   EXPECT_THAT(Without(Kind::kActivationsOut, 1), HasSubstr("the activations of layer 5"));
-  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[4].kept_layers = 0; }),
+  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[4].keep.clear(); }),
               HasSubstr("layer 2 has no recompute"));
 }
 
