@@ -21,6 +21,9 @@ inline bool operator==(const Pack& a, const Pack& b) {
 }
 inline bool operator!=(const Pack& a, const Pack& b) { return !(a == b); }
 
+// The optimizer's state, in copies of the weights, as Adam has it: a profile does not tell.
+inline constexpr double kStateCopies = 2;
+
 enum class Pass { kForward, kBackward };  // kBackward runs the forward again
 
 class Costs {
@@ -53,6 +56,7 @@ class Costs {
     return WorkBytes(Pass::kBackward, size, layers) + InputBytes(size, layers.first);
   }
   double WeightBytes(Pack pack) const { return weights_[pack.last + 1] - weights_[pack.first]; }
+  // On the host of the profile.
   double UpdateSeconds(Pack pack) const { return updates_[pack.last + 1] - updates_[pack.first]; }
   // The input of a layer; nothing after the last one.
   double InputBytes(int size, int layer) const {

@@ -32,7 +32,8 @@ std::string TaskJson(const Task& task) {
       R"({"first":%d,"last":%d,"gpu":%d,"microbatches":%s,"segments":%s)", task.pack.first,
       task.pack.last, task.gpu, List(task.microbatches), List(segments));
   if (task.is_backward()) {
-    absl::StrAppend(&text, R"(,"update":"host","resident":false,"keep":)",
+    absl::StrAppend(&text, R"(,"update":")", task.is_resident ? "gpu" : "host", R"(","resident":)",
+                    task.is_resident ? "true" : "false", R"(,"keep":)",
                     List(LayersOf(task, Keep::kOnGpu)), R"(,"swap":)",
                     List(LayersOf(task, Keep::kOnHost)));
   }

@@ -8,7 +8,6 @@ namespace thimble::harmony {
 namespace {
 
 enum What { kWeights, kGradients, kOptimizer, kActivations, kInput, kWhats };
-constexpr double kOptimizerCopies = 2;  // of the weights, as Adam has
 
 // One GPU's memory. Tensors are numbers below a limit; the list of those in memory is in two
 // arrays.
@@ -169,7 +168,7 @@ class OneGpu {
       ++group_;
       memory_.Use(Number(kWeights, layer), bytes, true, false, group_);
       memory_.Use(Number(kGradients, layer), bytes, true, false, group_);
-      memory_.Use(Number(kOptimizer, layer), kOptimizerCopies * bytes, true, false, group_);
+      memory_.Use(Number(kOptimizer, layer), kStateCopies * bytes, true, false, group_);
       memory_.Drop(Number(kGradients, layer));
     }
   }

@@ -8,6 +8,24 @@ int Plan::forward_count() const {
   return count;
 }
 
+bool IsResident(const Plan& plan, int gpu, int layer) {
+  for (const Task& task : plan.tasks) {
+    if (!task.is_resident || layer < task.pack.first || layer > task.pack.last) continue;
+    return task.gpu == gpu || task.gpu == kEveryGpu;
+  }
+  return false;
+}
+
+double ResidentBytes(const Costs& costs, const Plan& plan, int gpu) {
+  const double sharers = plan.mode == Mode::kPipeline ? 1 : plan.gpus;
+  double bytes = 0;
+  for (const Task& task : plan.tasks) {
+    if (!task.is_resident || (task.gpu != gpu && task.gpu != kEveryGpu)) continue;
+    bytes += costs.WeightBytes(task.pack) * (1 + kStateCopies / sharers);
+  }
+  return bytes;
+}
+
 std::vector<int> EvenSplit(int batch, int count) {
   std::vector<int> sizes(count, batch / count);
   for (int i = 0; i < batch % count; ++i) ++sizes[i];

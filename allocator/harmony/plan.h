@@ -45,6 +45,10 @@ struct Task {
   // activations are kept since their forward, on this GPU or on the host, is not run again; its
   // forward runs on the same GPU with the same microbatches.
   std::vector<Keep> keep;
+  // Of a backward pack: its weights and the optimizer's state stay on its GPU between iterations,
+  // and are updated there. Its forward runs there too. In dp every GPU has the weights, and its
+  // part of the state.
+  bool is_resident = false;
 
   bool is_backward() const { return pass == Pass::kBackward; }
 };
@@ -65,6 +69,11 @@ struct Plan {
   // Samples that one GPU sees in dp, all of them in pp.
   int share() const { return mode == Mode::kPipeline ? batch : batch / gpus; }
 };
+
+// Are the weights of a layer on this GPU all the time?
+bool IsResident(const Plan& plan, int gpu, int layer);
+// What that takes.
+double ResidentBytes(const Costs& costs, const Plan& plan, int gpu);
 
 // `batch` as `count` microbatches that differ by one sample at most, the larger ones first.
 std::vector<int> EvenSplit(int batch, int count);

@@ -1,10 +1,11 @@
 // One search of search.h: begins with published plans and simple ones, changes the best of them,
-// and last keeps activations.
+// and last says what stays on GPUs or waits on the host.
 //
 //   search.cc           the phases, and what a plan costs
 //   search_starts.cc    plans to begin with
 //   search_changes.cc   small changes of the best ones
-//   search_keep.cc      activations that stay for the backward
+//   search_refine.cc    activations that stay for the backward, packs that stay for the next
+//                       iteration
 //
 // The random numbers and the work that is counted are the same on every machine; there is no clock.
 //
@@ -45,6 +46,7 @@ class PlanSearch {
   int LanesOf(Mode mode) const { return mode == Mode::kPipeline ? gpus_ : 1; }
 
   std::uint64_t Spent() const;
+  std::uint64_t PartOf(double part) const { return static_cast<std::uint64_t>(budget_ * part); }
   bool IsOver(std::uint64_t budget) const;
 
   // No plan of this shape takes fewer seconds.
@@ -66,9 +68,11 @@ class PlanSearch {
   // False if that change is not possible, and `shape` is as it was.
   bool ChangeOnce(Shape& shape);
   // Layers of the best ones are kept, as many as the bus can carry beside what is computed.
-  void StartKeeping();
+  void StartKeeping(std::uint64_t budget);
   Shape KeepAtRate(Shape shape, double rate, double cheapest) const;
   bool ChangeKeep(Shape& shape);
+  // Packs of the best ones stay on their GPUs: more and more, from the last layer on.
+  void StartResiding(std::uint64_t budget);
 
   int Random(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
@@ -81,7 +85,7 @@ class PlanSearch {
   const std::uint64_t budget_;
   std::uint64_t plans_ = 0;
   std::vector<Candidate> elite_;  // best first
-  bool is_keeping_ = false;
+  bool is_refining_ = false;      // what is kept and what is resident changes too
   std::mt19937 random_{1};
 };
 

@@ -34,6 +34,9 @@ ProgramBuilder::ProgramBuilder(const Costs& costs, const Server& server, const P
   out_.need.resize(plan.gpus);
   out_.comfort.resize(plan.gpus);
   out_.turns.resize(plan.gpus);
+  for (int gpu = 0; gpu < plan.gpus; ++gpu) {
+    out_.resident.push_back(ResidentBytes(costs, plan, gpu));
+  }
   out_.last_compute.resize(plan.gpus);
 }
 
@@ -110,8 +113,9 @@ void ProgramBuilder::BuildTask(Lane& lane) {
   TakeOutputs(lane);
   // What a GPU hands to itself waits on the host, if there is no room for all of it.
   const bool by_host =
-      has_next && (plan_.boundaries_on_host ||
-                   (next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes));
+      has_next &&
+      (plan_.boundaries_on_host ||
+       (next_is_here_ && out_.need[gpu_].back() > server_.memory_bytes - out_.resident[gpu_]));
   for (int i = 0; i < count(); ++i) {
     if (task().is_backward()) {
       BuildBackward(lane, i);

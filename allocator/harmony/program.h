@@ -4,6 +4,7 @@
 // Ops wait for each other; tensors are memory of a GPU from the beginning of the op that makes them
 // to the end of the last op that uses them. What is counted, and when:
 //
+//   resident    weights and optimizer state of packs that stay, always
 //   weights     a chunk of a task's layers, from the beginning of its copy in until its last
 //               microbatch has passed it; the task after on the same GPU keeps those it shares
 //   gradients   all of a task, from its first backward until each chunk is on the host
@@ -78,6 +79,7 @@ struct Program {
   std::vector<std::vector<double>> comfort;
   std::vector<std::vector<int>> turns;         // how many the task has
   std::vector<std::vector<int>> last_compute;  // the op after which the task is over
+  std::vector<double> resident;                // by GPU: bytes that are there all the time
 };
 
 // `one_for_all`: of a dp plan, GPU 0 alone, whose peers do the same at the same time.

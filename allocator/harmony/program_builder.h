@@ -126,6 +126,7 @@ class ProgramBuilder {
   void StashInput(Lane& lane, int i, int layer, int before);
   void BuildBackward(Lane& lane, int i);
   void BuildGradients();
+  void Gather(Pack layers, const std::vector<int>& updates);
 
   const Costs& costs_;
   const Server& server_;

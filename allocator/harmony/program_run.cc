@@ -15,7 +15,6 @@ constexpr int kLookAhead = 2;  // tasks after the one that runs, whose copies ma
 ProgramRun::ProgramRun(const Program& program, const Network& network, const Server& server)
     : program_(program),
       network_(network),
-      memory_(server.memory_bytes),
       gpus_(server.gpu_count()),
       waits_(program.waits),
       users_(program.users),
@@ -29,6 +28,7 @@ ProgramRun::ProgramRun(const Program& program, const Network& network, const Ser
       held_(gpus_),
       turns_(gpus_) {
   for (int gpu = 0; gpu < gpus_; ++gpu) {
+    memory_.push_back(server.memory_bytes - program.resident[gpu]);
     held_[gpu].assign(program.need[gpu].size(), 0);
     for (const int turns : program.turns[gpu]) turns_[gpu].emplace_back(turns, 0.0);
   }
@@ -38,7 +38,7 @@ ProgramRun::ProgramRun(const Program& program, const Network& network, const Ser
 bool ProgramRun::Go() {
   for (int gpu = 0; gpu < gpus_; ++gpu) {
     for (const double need : program_.need[gpu]) {
-      if (need > memory_) return false;
+      if (need > memory_[gpu]) return false;
     }
   }
   StartAll();
@@ -61,26 +61,26 @@ bool ProgramRun::HasRoom(int op) const {
   const int gpu = one.step.gpu;
   const double bytes = BytesMade(op);
   if (bytes == 0) return true;
-  if (used_[gpu] + bytes > memory_) return false;
+  if (used_[gpu] + bytes > memory_[gpu]) return false;
   const std::vector<int>& compute = Queue(QueueOf(gpu, Stream::kCompute));
   const std::size_t head = heads_[QueueOf(gpu, Stream::kCompute)];
   if (one.step.stream == Stream::kCompute || head == compute.size()) return true;
   const int place = program_.ops[compute[head]].place;
   const int turn = program_.ops[compute[head]].turn;
   if (one.place < place || (one.place == place && one.turn <= turn)) return true;  // it is due
-  const double comfort = std::min(program_.comfort[gpu][place], memory_);
+  const double comfort = std::min(program_.comfort[gpu][place], memory_[gpu]);
   const double owned = held_[gpu][place] - Ahead(gpu, place, turn);
   if (one.place == place) {
     const double reserve = program_.need[gpu][place] - owned;
-    return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_;
+    return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_[gpu];
   }
   // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
-  if (one.turn > (program_.comfort[gpu][one.place] <= memory_ ? 1 : 0)) return false;
+  if (one.turn > (program_.comfort[gpu][one.place] <= memory_[gpu] ? 1 : 0)) return false;
   double reserve = std::max(0.0, comfort - owned);
   for (int next = place + 1; next < one.place; ++next) {
     reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);
   }
-  return used_[gpu] + bytes + reserve <= memory_;
+  return used_[gpu] + bytes + reserve <= memory_[gpu];
 }
 
 double ProgramRun::Ahead(int gpu, int place, int turn) const {
@@ -230,6 +230,12 @@ bool ProgramRun::Advance() {
     if (op != Op::kNone && times_[op].end <= now_) Finish(op, static_cast<int>(queue));
   }
   return true;
+}
+
+std::vector<double> ProgramRun::Peak() const {
+  std::vector<double> peak = peak_;
+  for (int gpu = 0; gpu < gpus_; ++gpu) peak[gpu] += program_.resident[gpu];
+  return peak;
 }
 
 std::vector<Step> ProgramRun::Steps() const {

@@ -5,7 +5,7 @@
 //   R1  A queue has at most one op under way.
 //   R2  An op begins only when nothing it waits for is left and there is room for what it makes.
 //   R3  What is in use on a GPU is the sum of the tensors whose op has begun and which not all
-//       users are done with; it is never above the memory of the server.
+//       users are done with; with what is resident, it is never above the memory of the server.
 //
 // Private to allocator/harmony.
 #pragma once
@@ -31,7 +31,7 @@ class ProgramRun {
 
   double now() const { return now_; }
   std::uint64_t work() const { return work_; }  // what was looked at
-  const std::vector<double>& peak() const { return peak_; }
+  std::vector<double> Peak() const;
   std::vector<Step> Steps() const;
 
  private:
@@ -61,7 +61,7 @@ class ProgramRun {
 
   const Program& program_;
   const Network& network_;
-  const double memory_;
+  std::vector<double> memory_;  // by GPU: beside what is resident
   const int gpus_;
   std::vector<int> waits_;
   std::vector<int> users_;

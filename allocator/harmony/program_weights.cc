@@ -21,9 +21,10 @@ void ProgramBuilder::AddWeights() {
     // Of each chunk, the runs of layers that are not here yet.
     for (int layer = cuts_[c]; layer < cuts_[c + 1];) {
       const auto is_here = [&](int l) {
-        return std::any_of(kept.begin(), kept.end(), [l](const Held& one) {
-          return Meet(one.layers, {l, l});
-        });
+        return IsResident(plan_, gpu_, l) ||
+               std::any_of(kept.begin(), kept.end(), [l](const Held& one) {
+                 return Meet(one.layers, {l, l});
+               });
       };
       int end = layer;
       while (end < cuts_[c + 1] && !is_here(end)) ++end;
@@ -68,6 +69,17 @@ void ProgramBuilder::BeginTask() {
   }
 }
 
+// Every lane gets the parts that the others have updated.
+void ProgramBuilder::Gather(Pack layers, const std::vector<int>& updates) {
+  const double moved = costs_.WeightBytes(layers) * (sharers_ - 1) * share();
+  for (std::size_t lane = 0; lane < updates.size(); ++lane) {
+    gpu_ = static_cast<int>(lane);
+    const int op = AddOp(Kind::kGather, Stream::kPeerIn, layers, 0, plan_.share(), moved,
+                         moved / server_.peer_bytes_per_second, 0);
+    for (const int update : updates) Wait(op, update);
+  }
+}
+
 void ProgramBuilder::WaitForWeights(int op, Pack layers) {
   for (const Held& one : weights_) {
     if (Meet(one.layers, layers)) Wait(op, one.op);
@@ -80,11 +92,13 @@ void ProgramBuilder::UseWeights(int op, Pack layers) {
   }
 }
 
-// Every lane has run its backward: gradients are summed, go to the host and are applied there.
+// Every lane has run its backward: gradients are summed, go to the host and are applied there, or
+// where they are.
 void ProgramBuilder::BuildGradients() {
   for (int c = static_cast<int>(cuts_.size()) - 2; c >= 0; --c) {
     const Pack layers = {cuts_[c], cuts_[c + 1] - 1};
     const double bytes = costs_.WeightBytes(layers);
+    std::vector<int> updates;  // by lane, on its GPU
     for (const Ready& ready : reduce_[c]) {
       gpu_ = ready.gpu;
       place_ = ready.place;
@@ -95,6 +109,14 @@ void ProgramBuilder::BuildGradients() {
                      moved / server_.peer_bytes_per_second, 0);
         for (const Ready& other : reduce_[c]) Wait(last, other.op);
       }
+      if (task().is_resident) {
+        updates.push_back(AddOp(Kind::kUpdate, Stream::kCompute, layers, 0, plan_.share(), 0,
+                                server_.UpdateSeconds(bytes * share()), TurnOf(count()) - 1));
+        Wait(updates.back(), last);
+        out_.uses.Add(updates.back(), ready.tensor);
+        out_.last_compute[gpu_].back() = updates.back();
+        continue;
+      }
       const int out =
           AddOp(Kind::kGradientOut, Stream::kOut, layers, 0, plan_.share(), bytes * share(), 0, 0);
       Wait(out, last);
@@ -103,6 +125,7 @@ void ProgramBuilder::BuildGradients() {
                                costs_.UpdateSeconds(layers) * share() / server_.update_speed, 0);
       Wait(update, out);
     }
+    if (sharers_ > 1 && !updates.empty()) Gather(layers, updates);
   }
 }
 

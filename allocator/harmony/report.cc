@@ -178,6 +178,8 @@ absl::StatusOr<Report> MakeReport(const Profile& profile, const Server& server,
     SearchOptions options;
     options.may_pipeline = settings.mode != Mode::kDataParallel;
     options.may_split_data = settings.mode != Mode::kPipeline;
+    options.may_keep = settings.keep;
+    options.may_reside = settings.resident;
     options.seconds = settings.seconds;
     options.swap_limit = report.swap_limit;
     found = SearchPlans(costs, server, settings.batch, options);

@@ -25,7 +25,9 @@ struct Settings {
   // otherwise: so both figures that are known come out.
   bool prefetch = false;
   std::optional<PackerSet> packers;
-  double seconds = 4;  // of search
+  double seconds = 4;    // of search
+  bool keep = true;      // activations may stay for the backward instead of being computed again
+  bool resident = true;  // packs may stay on their GPU between iterations, and be updated there
   // Bytes between host and GPUs that a plan may move before that counts as lost time. Nothing: a
   // fortieth of what LRU dp without recompute moves, but not less than four times the weights.
   std::optional<double> swap_limit;

@@ -60,6 +60,9 @@ class ScheduleChecker {
   absl::Status Boundary(int lane, int t, int layer, const Step& user) const;
   absl::Status Stash(int lane, int t, int layer, const Step& user) const;
   absl::Status Kept(int lane, int t, const Segment& segment, const Step& user) const;
+  absl::Status Gradient(int lane, int t, int layer) const;
+  absl::Status Summed(int lane, int t, int layer, double& ready) const;
+  absl::Status Gathered(int lane, int t, int layer) const;
   // `user` begins before `what` is there; negative: it never is.
   static absl::Status Late(const Step& user, const std::string& what, double there);
 

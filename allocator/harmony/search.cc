@@ -42,13 +42,14 @@ std::optional<Schedule> PlanSearch::Run() {
   for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
     if (!IsAllowed(mode)) continue;
     share += 0.5 / modes;
-    Grid(mode, static_cast<std::uint64_t>(budget_ * share));
+    Grid(mode, PartOf(share));
   }
   if (elite_.empty()) Smallest();
   if (elite_.empty()) return std::nullopt;
-  Change(static_cast<std::uint64_t>(budget_ * 0.55));
-  is_keeping_ = true;
-  StartKeeping();
+  Change(PartOf(0.55));
+  is_refining_ = true;
+  if (options_.may_reside) StartResiding(PartOf(0.65));
+  if (options_.may_keep) StartKeeping(PartOf(0.8));
   Change(budget_);
   return simulator_.Run(PlanOf(costs_, server_, elite_.front().shape, batch_));
 }

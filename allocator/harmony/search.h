@@ -5,8 +5,8 @@
 //   grid     counts of microbatches and sizes of the fused pack, those with the least to compute
 //            first, each with packs cut evenly
 //   changes  of the best so far, a few at a time: borders of packs, counts, splits and merges
-//   keeping  activations of some layers stay on the GPU or wait on the host instead of being
-//            computed again, wherever that helps
+//   refining activations of some layers stay on the GPU or wait on the host instead of being
+//            computed again; packs stay on their GPU between iterations, wherever that helps
 //
 // The budget is in work, not in time: the same input gives the same plan on every machine, and a
 // slow one takes longer.
@@ -23,6 +23,8 @@ namespace thimble::harmony {
 struct SearchOptions {
   bool may_pipeline = true;
   bool may_split_data = true;  // dp
+  bool may_keep = true;        // activations
+  bool may_reside = true;      // packs between iterations
   double seconds = 5;          // of work, on the machine it was measured on
   // Bytes between host and GPUs that a plan may move; more count as lost time. 0: any.
   double swap_limit = 0;

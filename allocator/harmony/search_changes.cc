@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "allocator/harmony/plan_search.h"
@@ -21,7 +22,11 @@ bool PlanSearch::ChangeOnce(Shape& shape) {
   const int layers = costs_.layer_count();
   const int reach = layers > 200 ? 5 : 4;
   const int by = (1 << Random(reach)) * (Random(2) == 0 ? 1 : -1);
-  if (is_keeping_ && Random(3) == 0) return ChangeKeep(shape);
+  if (is_refining_ && options_.may_keep && Random(3) == 0) return ChangeKeep(shape);
+  if (shape.resident_first != Shape::kNoLayer && Random(4) == 0) {
+    shape.resident_first = std::clamp(shape.resident_first + by, 0, layers - 1);
+    return true;
+  }
   const int kind = Random(16);
   if (kind < 6 || kind < 11) {
     std::vector<int>& firsts = kind < 6 ? shape.backward : shape.forward;

@@ -16,10 +16,11 @@ namespace thimble::harmony {
 namespace {
 
 constexpr double kGiBps = static_cast<double>(kGiB);
+constexpr double kGpuMemory = 400e9;  // of the 484 GB/s that a GTX 1080 Ti has on paper
 constexpr absl::string_view kForms =
     "write 'switch NAME uplink RATE [under NAME]', 'gpu NUMBER switch NAME [link RATE]', 'nvlink "
-    "NUMBER NUMBER RATE', 'p2p RATE', 'message RATE', 'host_memory BYTES', 'update_speed NUMBER' "
-    "or 'duplex full|half'";
+    "NUMBER NUMBER RATE', 'p2p RATE', 'message RATE', 'gpu_memory RATE', 'host_memory BYTES', "
+    "'update_speed NUMBER' or 'duplex full|half'";
 
 class Parser {
  public:
@@ -129,6 +130,8 @@ absl::Status Parser::ParseSetting(const Words& words, absl::string_view line) {
     THIMBLE_ASSIGN_OR_RETURN(server_.peer_bytes_per_second, Rate(words[1]));
   } else if (words[0] == "message") {
     THIMBLE_ASSIGN_OR_RETURN(server_.message_bytes_per_second, Rate(words[1]));
+  } else if (words[0] == "gpu_memory") {
+    THIMBLE_ASSIGN_OR_RETURN(server_.gpu_bytes_per_second, Rate(words[1]));
   } else if (words[0] == "host_memory") {
     const absl::StatusOr<Bytes> bytes = ParseBytes(words[1]);
     if (!bytes.ok() || *bytes == 0) return Error(words[1], "is no size: write bytes, as 256GiB");
@@ -192,6 +195,7 @@ Server PublishedServer(int gpus, double memory_bytes) {
   server.memory_bytes = memory_bytes;
   server.peer_bytes_per_second = 8.2 * kGiBps;
   server.message_bytes_per_second = 16 * kGiBps;
+  server.gpu_bytes_per_second = kGpuMemory;
   return server;
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "allocator/harmony/costs.h"
 
 namespace thimble::harmony {
 
@@ -47,11 +48,17 @@ struct Server {
   double message_bytes_per_second = 0;  // between processes: rules harmony only
   double host_bytes = 0;                // 0: enough
   double update_speed = 1;              // of the host, against the one the profile is from
+  double gpu_bytes_per_second = 0;      // between a GPU and its own memory
   bool half_duplex = false;
 
   int gpu_count() const { return static_cast<int>(gpus.size()); }
   // What all GPUs together can exchange with the host, each way.
   double HostBytesPerSecond() const;
+  // Of so many bytes of weights, on a GPU: it reads and writes them and the optimizer's state, and
+  // reads the gradient.
+  double UpdateSeconds(double weight_bytes) const {
+    return weight_bytes * (2 + 2 * kStateCopies + 1) / gpu_bytes_per_second;
+  }
 };
 
 // The server of the published figures: one switch, 11.5 GiB/s to the host for all GPUs together,
@@ -62,7 +69,8 @@ Server PublishedServer(int gpus, double memory_bytes);
 //   switch NAME uplink RATE [under NAME]
 //   gpu NUMBER switch NAME [link RATE]
 //   nvlink NUMBER NUMBER RATE
-//   p2p RATE | message RATE | host_memory BYTES | update_speed NUMBER | duplex full|half
+//   p2p RATE | message RATE | gpu_memory RATE | host_memory BYTES | update_speed NUMBER
+//   duplex full|half
 // RATE is bytes per second ("11.5GiB"), # begins a comment. Only switches and GPUs have to be
 // there. The first line that is wrong is refused with its place, the text and a remedy.
 absl::StatusOr<Server> ParseTopology(absl::string_view text, absl::string_view name,

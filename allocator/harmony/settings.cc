@@ -25,6 +25,12 @@ absl::Status SetNumber(absl::string_view key, absl::string_view value, int most,
       absl::StrCat(key, " ", Quote(value), " is not a whole number from 1 to ", most));
 }
 
+absl::Status SetSwitch(absl::string_view key, absl::string_view value, bool& setting) {
+  setting = value == "on";
+  if (value != "on" && value != "off") return Refuse(key, value, "write on or off");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<double> BytesOf(absl::string_view key, absl::string_view value) {
   THIMBLE_ASSIGN_OR_RETURN(const Bytes bytes, ParseBytes(value));
   if (bytes > 0 && bytes <= 1024 * kTiB) return static_cast<double>(bytes);
@@ -54,8 +60,11 @@ absl::Status Set(absl::string_view key, absl::string_view value, Settings& setti
       return Refuse(key, value, "write thimble or harmony");
     }
   } else if (key == "prefetch") {
-    settings.prefetch = value == "on";
-    if (value != "on" && value != "off") return Refuse(key, value, "write on or off");
+    return SetSwitch(key, value, settings.prefetch);
+  } else if (key == "keep") {
+    return SetSwitch(key, value, settings.keep);
+  } else if (key == "resident") {
+    return SetSwitch(key, value, settings.resident);
   } else if (key == "packers") {
     settings.packers = value == "all" ? PackerSet::kAll : PackerSet::kPublished;
     if (value != "all" && value != "published") return Refuse(key, value, "write published or all");
@@ -73,7 +82,7 @@ absl::Status Set(absl::string_view key, absl::string_view value, Settings& setti
   } else {
     return absl::InvalidArgumentError(absl::StrCat(
         Quote(key), " is no option: write gpus, memory, batch, mode, rules, prefetch, packers, ",
-        "seconds or swap_limit"));
+        "keep, resident, seconds or swap_limit"));
   }
   return absl::OkStatus();
 }

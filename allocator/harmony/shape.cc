@@ -61,6 +61,14 @@ void AddSegments(const Costs& costs, const std::vector<Keep>& keep, double memor
   if (task.segments.size() == 1 && !is_any_kept) task.segments.clear();
 }
 
+// Is all that uses the weights of a task on its GPU?
+bool IsAlone(const Plan& plan, const Task& task) {
+  return std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](const Task& other) {
+    return other.gpu == task.gpu || other.pack.last < task.pack.first ||
+           other.pack.first > task.pack.last;
+  });
+}
+
 // What is left of the wishes of a shape: whose forward is on its GPU, with its microbatches.
 std::vector<Keep> MayKeep(const Shape& shape, int gpus) {
   std::vector<Keep> keep = shape.keep;
@@ -121,15 +129,12 @@ Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int ba
   plan.batch = batch;
   plan.boundaries_on_host = shape.boundaries_on_host;
   const std::vector<Keep> keep = MayKeep(shape, gpus);
-  const double room =
-      server.memory_bytes - RoomToKeep(costs, keep, EvenSplit(plan.share(), shape.backward_count));
   const auto add = [&](Pack pack, Pass pass, int count) {
     Task task;
     task.pack = pack;
     task.pass = pass;
     task.microbatches = EvenSplit(plan.share(), count);
     if (shape.mode == Mode::kPipeline) task.gpu = static_cast<int>(plan.tasks.size()) % gpus;
-    if (pack.first != shape.fused_first) AddSegments(costs, keep, room, task);
     plan.tasks.push_back(task);
   };
   for (std::size_t i = 0; i < shape.forward.size(); ++i) {
@@ -141,6 +146,20 @@ Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int ba
   for (std::size_t i = shape.backward.size(); i-- > 0;) {
     add({shape.backward[i], next - 1}, Pass::kBackward, shape.backward_count);
     next = shape.backward[i];
+  }
+  for (Task& task : plan.tasks) {
+    task.is_resident =
+        task.is_backward() && task.pack.first >= shape.resident_first && IsAlone(plan, task);
+  }
+  double room =
+      server.memory_bytes - RoomToKeep(costs, keep, EvenSplit(plan.share(), shape.backward_count));
+  double resident = 0;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    resident = std::max(resident, ResidentBytes(costs, plan, gpu));
+  }
+  room -= resident;
+  for (Task& task : plan.tasks) {
+    if (task.pack.first != shape.fused_first) AddSegments(costs, keep, room, task);
   }
   return plan;
 }

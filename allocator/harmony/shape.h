@@ -21,6 +21,10 @@ struct Shape {
   // By layer below the fused pack, where its forward runs where its backward does, with the same
   // microbatches; empty: nothing is kept.
   std::vector<Keep> keep;
+  // Backward packs from this layer on are resident, where their forward is on their GPU.
+  int resident_first = kNoLayer;
+
+  static constexpr int kNoLayer = 1 << 30;
 };
 
 // What a task with this pack needs at least to run, as one segment.
@@ -28,7 +32,7 @@ double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
 
 // Packs go around the GPUs, in the order of the tasks. A layer that is kept is a segment of its
 // own; what lies between is cut into as few segments as fit, with room for the weights of the next
-// pack and for what is kept.
+// pack and for what is kept or resident.
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
 // The inverse, for a plan with one count for all forward tasks and one for all backward ones that
 // keeps nothing.

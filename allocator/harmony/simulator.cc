@@ -60,7 +60,7 @@ std::optional<Schedule> Simulator::Run(const Plan& plan) {
   Schedule schedule;
   schedule.plan = plan;
   schedule.steps = run.Steps();
-  schedule.peak_bytes = run.peak();
+  schedule.peak_bytes = run.Peak();
   AddUp(schedule);
   return schedule;
 }

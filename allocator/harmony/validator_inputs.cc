@@ -18,6 +18,7 @@ absl::Status ScheduleChecker::Weights(const Step& step) const {
   const std::vector<int>& tasks = index_.TasksOf(step.gpu);
   const auto here = std::find(tasks.begin(), tasks.end(), step.task);
   for (int layer = step.layers.first; layer <= step.layers.last; ++layer) {
+    if (IsResident(plan_, step.gpu, layer)) continue;
     double there = -1;
     for (auto at = here;; --at) {
       if (layer < plan_.tasks[*at].pack.first || layer > plan_.tasks[*at].pack.last) break;

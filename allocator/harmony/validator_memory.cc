@@ -23,6 +23,7 @@ class Ledger {
       lane_ = lane;
       for (int t = 0; t < static_cast<int>(plan_.tasks.size()); ++t) {
         Weights(t);
+        Residents(t);
         if (plan_.tasks[t].is_backward()) Gradients(t);
         Arrivals(t);
         const std::vector<int> bounds = SampleBounds(plan_.tasks[t].microbatches);
@@ -80,6 +81,7 @@ class Ledger {
   }
 
   void Weights(int t);
+  void Residents(int t);
   void Gradients(int t);
   void Arrivals(int t);
   void Forward(int t, int first, int end);
@@ -118,11 +120,18 @@ void Ledger::Weights(int t) {
   }
 }
 
+void Ledger::Residents(int t) {
+  if (!plan_.tasks[t].is_resident) return;
+  const double weights = costs_.WeightBytes(plan_.tasks[t].pack);
+  Hold(GpuOf(t), weights + kStateCopies * weights / index_.lanes(), 0, index_.schedule().seconds);
+}
+
 void Ledger::Gradients(int t) {
   const int first_end = plan_.tasks[t].microbatches[0];
   const double from = Find(t, Kind::kBackward, plan_.tasks[t].pack, 0, first_end).front()->begin;
-  for (const Step* out : index_.Find(GpuOf(t), t, Kind::kGradientOut)) {
-    Hold(GpuOf(t), costs_.WeightBytes(out->layers), from, out->end);
+  const Kind last = plan_.tasks[t].is_resident ? Kind::kUpdate : Kind::kGradientOut;
+  for (const Step* step : index_.Find(GpuOf(t), t, last)) {
+    Hold(GpuOf(t), costs_.WeightBytes(step->layers), from, step->end);
   }
 }
 

@@ -59,6 +59,15 @@ absl::Status CheckPlan(const Costs& costs, const Server& server, const Plan& pla
     }
   }
   if (!is_backward || above != 0) return Wrong("layer 0 has no backward");
+  for (const Task& task : plan.tasks) {
+    if (!task.is_resident) continue;
+    for (const Task& other : plan.tasks) {
+      if (!task.is_backward() || (Overlap(task.pack, other.pack) && other.gpu != task.gpu)) {
+        return Wrong(absl::StrCat("the pack of layers ", task.pack.first, " to ", task.pack.last,
+                                  " cannot be resident"));
+      }
+    }
+  }
   return absl::OkStatus();
 }
 

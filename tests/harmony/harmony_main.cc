@@ -27,8 +27,8 @@ constexpr int kBadUsage = 2;
 constexpr char kHelp[] =
     R"(harmony PROFILE.csv --gpus N --memory BYTES --batch D [--mode dp|pp|auto]
         [--rules thimble|harmony] [--topology FILE] [--prefetch] [--packers published|all]
-        [--seconds S] [--swap-limit BYTES|off] [--plan OUT.json] [--schedule OUT.json]
-        [--gantt OUT.html] [--json]
+        [--keep on|off] [--resident on|off] [--seconds S] [--swap-limit BYTES|off]
+        [--plan OUT.json] [--schedule OUT.json] [--gantt OUT.html] [--json]
 
 Plans one iteration of training a model that does not fit in its GPUs, and simulates it. The profile
 has a line per microbatch size and layer: ubatch,layer,weight_bytes,fwd_gpu_s,bwd_gpu_s,upd_cpu_s,
@@ -46,9 +46,12 @@ fwd_mem_bytes,bwd_mem_bytes,x_elems.
                       prefetch) or all (the default with it)
   --topology FILE     switches, links and NVLinks; without it, one switch with 11.5 GiB/s to the host
                       and 8.2 GiB/s between GPUs, as in the published figures
+  --keep on|off       may activations stay for the backward pass instead of being computed again?
+  --resident on|off   may packs stay on their GPU between iterations, and be updated there?
   --seconds S         of search on one core. Default: 4
-  --swap-limit BYTES  what a plan may swap before that counts as lost time; off: any amount. Default:
-                      a fortieth of what LRU dp without recompute swaps, at least 4 x weights
+  --swap-limit BYTES  what a plan may swap before that counts as lost time; off: any amount, which
+                      keeps more activations. Default: a fortieth of what LRU dp without recompute
+                      swaps, at least 4 x weights
   --plan PATH         writes the plan for who runs it; --schedule PATH: every step with its times;
                       --gantt PATH: a picture of them, for a browser
   --json              one JSON object on standard output, nothing else there
@@ -102,7 +105,8 @@ absl::StatusOr<Options> ParseArguments(bench::Arguments arguments) {
   constexpr const char* kSettings[][2] = {{"--gpus", "gpus"},       {"--memory", "memory"},
                                           {"--batch", "batch"},     {"--mode", "mode"},
                                           {"--rules", "rules"},     {"--packers", "packers"},
-                                          {"--seconds", "seconds"}, {"--swap-limit", "swap_limit"}};
+                                          {"--seconds", "seconds"}, {"--swap-limit", "swap_limit"},
+                                          {"--keep", "keep"},       {"--resident", "resident"}};
   Options options;
   while (arguments.Next()) {
     const char* key = nullptr;

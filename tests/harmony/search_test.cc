@@ -18,7 +18,7 @@ TEST(Search, Bert96IsFasterThanPublishedAndSwapsAFortiethOfLru) {
   const Profile profile = Bert96();
   Settings settings;
   settings.batch = 32;
-  settings.seconds = 2;
+  settings.seconds = 1;
   const Server server = PublishedServer(2, 10 * kGiBBytes);
   for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
     settings.mode = mode;
@@ -41,6 +41,40 @@ TEST(Search, TheSameInputGivesTheSamePlan) {
   const auto second = SearchPlans(costs, server, 32, options);
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_EQ(PlanJson(*first), PlanJson(*second));
+}
+
+TEST(Search, KeepsActivationsWhereTheBusHasTimeForThem) {
+  const Profile profile = Bert96();
+  Settings settings;
+  settings.batch = 32;
+  settings.mode = Mode::kDataParallel;
+  settings.seconds = 1;
+  settings.swap_limit = 0;
+  const Server server = PublishedServer(2, 10 * kGiBBytes);
+  const auto kept = MakeReport(profile, server, settings);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_LT(kept->schedule.seconds, kept->compute_bound);
+  settings.keep = false;
+  const auto again = MakeReport(profile, server, settings);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_GT(again->schedule.seconds, again->compute_bound);
+  EXPECT_EQ(again->schedule.plan.tasks.back().keep.size(), 0);
+}
+
+TEST(Search, PacksStayWhereTheBusIsSlow) {
+  const Profile profile = Bert96();
+  Settings settings;
+  settings.batch = 2;
+  settings.mode = Mode::kDataParallel;
+  settings.seconds = 0.5;
+  Server server = PublishedServer(2, 10 * kGiBBytes);
+  server.switches[0].uplink_bytes_per_second = 3 * kGiBBytes;
+  const auto resident = MakeReport(profile, server, settings);
+  settings.resident = false;
+  const auto without = MakeReport(profile, server, settings);
+  ASSERT_TRUE(resident.ok() && without.ok());
+  EXPECT_LT(resident->schedule.seconds, 0.8 * without->schedule.seconds);
+  for (const Task& task : without->schedule.plan.tasks) EXPECT_FALSE(task.is_resident);
 }
 
 TEST(Search, AModelThatFitsIsOnePack) {

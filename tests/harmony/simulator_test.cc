@@ -127,6 +127,34 @@ TEST(Simulator, KeptLayersAreNotRunAgain) {
   }
 }
 
+TEST(Simulator, ResidentPacksAreUpdatedWhereTheyAre) {
+  // The weights of a layer take a second each way.
+  const Profile profile = EqualLayers(2, 2, 11.5 * kGiBBytes, 0, 0);
+  Server server = PublishedServer(1, 1e12);
+  server.gpu_bytes_per_second = 7 * 11.5 * kGiBBytes;
+  Plan plan =
+      Pipeline(1, 1, {Forward({0, 0}, 0, {1}), Backward({1, 1}, 0, {1}), Backward({0, 0}, 0, {1})});
+  for (Task& task : plan.tasks) task.is_resident = task.is_backward();
+  const Schedule schedule = RunChecked(profile, server, plan);
+  EXPECT_NEAR(schedule.seconds, 2 + 6 + 1 + 6 + 1, 1e-6);
+  EXPECT_EQ(schedule.swap_bytes(), 0);
+  // Weights and twice as much state of both layers, and one gradient.
+  EXPECT_NEAR(schedule.peak_bytes[0], (2 * 3 + 1) * 11.5 * kGiBBytes, 1);
+}
+
+TEST(Simulator, ResidentPacksOfDataParallelGpusShareStateAndUpdate) {
+  const Profile profile = EqualLayers(2, 1, 1e9, 1e6, 1e6);
+  Plan plan = Pipeline(2, 4, {Backward({0, 1}, kEveryGpu, {2})});
+  plan.mode = Mode::kDataParallel;
+  plan.tasks[0].is_resident = true;
+  const Schedule schedule = RunChecked(profile, PublishedServer(2, 1e11), plan);
+  EXPECT_EQ(CountBytes(schedule, Kind::kWeightsIn) + CountBytes(schedule, Kind::kGradientOut), 0);
+  EXPECT_NEAR(CountBytes(schedule, Kind::kReduce), 2e9, 1);
+  EXPECT_NEAR(CountBytes(schedule, Kind::kGather), 2e9, 1);
+  // Weights, half of the state and gradients of both layers, their work and the input.
+  EXPECT_NEAR(schedule.peak_bytes[0], 2 * (1e9 + 1e9 + 1e9) + 2 * 2e6 + 2e6, 1.1e6);
+}
+
 TEST(Simulator, DataParallelGpusFetchWeightsAndSumGradientsTogether) {
   const Profile profile = EqualLayers(2, 1, 1e9, 1e6, 1e6);
   Plan plan = Pipeline(2, 4, {Backward({0, 1}, kEveryGpu, {2})});

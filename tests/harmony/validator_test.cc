@@ -141,6 +141,23 @@ TEST_F(Corrupted, WhatComputingNeeds) {
               HasSubstr("layer 2 has no recompute"));
 }
 
+TEST_F(Corrupted, Residents) {
+  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[0].is_resident = true; }),
+              HasSubstr("layers 0 to 2 cannot be resident"));
+  EXPECT_THAT(After([](Schedule& s) { s.plan.tasks[4].is_resident = true; }),
+              HasSubstr("leaves GPU 0 1 times"));
+  Plan plan = dp_.plan;
+  plan.tasks[4].is_resident = true;
+  const Schedule resident = *Simulator(costs_, server_).Run(plan);
+  EXPECT_EQ(Message(resident), "");
+  Schedule late = resident;
+  Find(late, Kind::kGather, 4).begin = 0;
+  EXPECT_NE(Message(late), "");
+  Schedule quick = resident;
+  Find(quick, Kind::kUpdate, 4).end = Find(quick, Kind::kUpdate, 4).begin;
+  EXPECT_THAT(Message(quick), HasSubstr("of the GPU"));
+}
+
 TEST_F(Corrupted, Gradients) {
   EXPECT_THAT(Without(Kind::kGradientOut, 3), HasSubstr("leaves GPU 1 0 times"));
   EXPECT_THAT(Without(Kind::kUpdate, 4), HasSubstr("is applied 0 times"));

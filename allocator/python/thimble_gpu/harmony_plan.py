@@ -31,6 +31,10 @@ def add_to(commands):
     parser.add_argument("--seconds", metavar="S", help="of search (default: 4)")
     parser.add_argument("--swap-limit", metavar="BYTES", dest="swap_limit",
                         help="what may be swapped before that counts as lost time, or off")
+    parser.add_argument("--keep", metavar="on|off",
+                        help="may activations stay for the backward pass? (default: on)")
+    parser.add_argument("--resident", metavar="on|off",
+                        help="may packs stay on their GPU and be updated there? (default: on)")
     parser.add_argument("--plan", metavar="OUT.json", help="write the plan, for who runs it")
     parser.add_argument("--schedule", metavar="OUT.json", help="write every step with its times")
     parser.add_argument("--gantt", metavar="OUT.html", help="draw the steps")
@@ -41,8 +45,8 @@ def add_to(commands):
 def _harmony(options):
     core = abi.installed_core()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
-    keys = ("gpus", "memory", "batch", "mode", "rules", "prefetch", "packers", "seconds",
-            "swap_limit")
+    keys = ("gpus", "memory", "batch", "mode", "rules", "prefetch", "packers", "keep", "resident",
+            "seconds", "swap_limit")
     settings = ",".join(f"{key}:{getattr(options, key)}" for key in keys
                         if getattr(options, key) is not None)
     info = abi.HarmonyInfo(struct_size=ctypes.sizeof(abi.HarmonyInfo))

@@ -40,15 +40,27 @@ Shape PlanSearch::KeepAtRate(Shape shape, double rate, double cheapest) const {
   return shape;
 }
 
-void PlanSearch::StartKeeping() {
+void PlanSearch::StartKeeping(std::uint64_t budget) {
   const double rate = server_.HostBytesPerSecond() / gpus_;
   const std::vector<Candidate> starts = elite_;
   for (const Candidate& start : starts) {
-    if (start.shape.fused_first == 0) continue;
+    if (start.shape.fused_first == 0 || IsOver(budget)) continue;
     for (const double cheapest : {0.3, 0.6, 1.0}) {
       for (const double part : {0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
         Try(KeepAtRate(start.shape, part * rate, cheapest));
       }
+    }
+  }
+}
+
+void PlanSearch::StartResiding(std::uint64_t budget) {
+  const int layers = costs_.layer_count();
+  const std::vector<Candidate> starts = elite_;
+  for (const Candidate& start : starts) {
+    for (int parts = 16; parts >= 1 && !IsOver(budget); --parts) {
+      Shape shape = start.shape;
+      shape.resident_first = layers - std::max(1, layers * parts / 16);
+      Try(shape);
     }
   }
 }
