@@ -330,7 +330,8 @@ typedef struct thimble_harmony_info {
  * all its steps as JSON to `schedule`, and what it comes to to `info`; each may be NULL. `options`
  * is key:value,key:value: gpus (1 to 8), memory (of each GPU) and batch are needed; mode (dp, pp,
  * auto), rules (thimble, harmony), prefetch (on, off) and packers (published, all) of rules
- * harmony, seconds of search, swap_limit (bytes, off). Memory in which no plan fits is
+ * harmony, keep (on, off: activations for the backward) and resident (on, off: packs between
+ * iterations), seconds of search, swap_limit (bytes, off). Memory in which no plan fits is
  * OUT_OF_MEMORY. */
 thimble_status thimble_harmony_file(const char* profile, const char* topology, const char* options,
                                     const char* plan, const char* schedule,

@@ -37,7 +37,8 @@ TEST(Topology, IsRead) {
       "gpu 1 switch b link 10GiB\n"
       "gpu 0 switch a\n"
       "nvlink 0 1 40GiB\n"
-      "p2p 9GiB\nmessage 16GiB\nhost_memory 256GiB\nupdate_speed 2\nduplex half\n",
+      "p2p 9GiB\nmessage 16GiB\ngpu_memory 900GiB\nhost_memory 256GiB\nupdate_speed 2\nduplex "
+      "half\n",
       "t", 5);
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_EQ(server->gpu_count(), 2);
@@ -45,6 +46,7 @@ TEST(Topology, IsRead) {
   EXPECT_EQ(server->gpus[1].under, 1);
   EXPECT_EQ(server->memory_bytes, 5);
   EXPECT_EQ(server->update_speed, 2);
+  EXPECT_EQ(server->UpdateSeconds(900 * kGib), 7);  // Adam: 7 bytes for one of weights
   EXPECT_TRUE(server->half_duplex);
 }
 

@@ -18,9 +18,8 @@ std::string Message(absl::string_view text) {
 
 TEST(Settings, AreRead) {
   const auto settings = ParseSettings(
-      "gpus:2,memory:10GiB,batch:32,mode:pp,rules:harmony,prefetch:on,packers:published,seconds:1."
-      "5,"
-      "swap_limit:1GiB");
+      "gpus:2,memory:10GiB,batch:32,mode:pp,rules:harmony,prefetch:on,packers:published,keep:off,"
+      "resident:off,seconds:1.5,swap_limit:1GiB");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->gpus, 2);
   EXPECT_EQ(settings->memory_bytes, 10 * kGiBBytes);
@@ -29,6 +28,7 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings->rules, Rules::kHarmony);
   EXPECT_TRUE(settings->prefetch);
   EXPECT_EQ(settings->packers, PackerSet::kPublished);
+  EXPECT_FALSE(settings->keep || settings->resident);
   EXPECT_EQ(settings->seconds, 1.5);
   EXPECT_EQ(settings->swap_limit, kGiBBytes);
   EXPECT_EQ(ParseSettings("swap_limit:off,mode:auto")->swap_limit, 0);
@@ -42,6 +42,8 @@ TEST(Settings, AreRefusedWithARemedy) {
   EXPECT_THAT(Message("mode:tp"), HasSubstr("mode 'tp' is not known: write dp, pp or auto"));
   EXPECT_THAT(Message("rules:x"), HasSubstr("write thimble or harmony"));
   EXPECT_THAT(Message("prefetch:1"), HasSubstr("write on or off"));
+  EXPECT_THAT(Message("keep:no"), HasSubstr("keep 'no' is not known: write on or off"));
+  EXPECT_THAT(Message("resident:"), HasSubstr("write on or off"));
   EXPECT_THAT(Message("packers:x"), HasSubstr("write published or all"));
   EXPECT_THAT(Message("seconds:-1"), HasSubstr("seconds '-1' is not a number from 0 to 3600"));
   EXPECT_THAT(Message("speed:1"), HasSubstr("'speed' is no option: write gpus, memory"));
