@@ -229,6 +229,11 @@ absl::Status CheckTogether(const Options& options) {
         "'swap_limit' says how much memory to use, 'swap_slowdown' looks for that: give one of "
         "them");
   }
+  if (options.arena.swap_limit != 0 && options.arena.swap_limit < options.arena.chunk_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("swap_limit:", options.arena.swap_limit, " is less than one chunk of ",
+                     options.arena.chunk_bytes, " bytes: give at least what the largest op uses"));
+  }
   if (options.arena.swap && options.arena.plan) {
     return absl::InvalidArgumentError(
         "swap:auto and plan:auto do not go together yet: leave one of them out");

@@ -157,7 +157,11 @@ class Heap {
   void InsertVacant(BlockId id);
   void RemoveVacant(BlockId id);
 
-  Extent WholeSlabs(const Block& block) const;
+  Extent WholeSlabs(const Block& block) const {
+    const Bytes begin = AlignUp(block.offset, slab_bytes_);
+    const Bytes end = AlignDown(block.offset + block.bytes, slab_bytes_);
+    return {begin, std::max(begin, end)};
+  }
   BlockId MoveSlabs(BlockId id, Extent slabs, Pool pool, StreamTag join);
   void ReturnSlabs(BlockId id, Bytes keep, StreamTag join);
 

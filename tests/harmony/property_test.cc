@@ -1,6 +1,5 @@
 // Random models on random servers: every schedule of every kind passes the validator.
 #include <algorithm>
-#include <limits>
 #include <random>
 
 #include "allocator/harmony/published_search.h"
@@ -35,7 +34,7 @@ TEST(Property, SchedulesOfSearchesAreValid) {
       SearchOptions options;
       options.may_pipeline = mode == Mode::kPipeline;
       options.may_split_data = !options.may_pipeline;
-      options.seconds = 0.01;
+      options.seconds = 0.005;
       const auto schedule = SearchPlans(costs, server, batch, options);
       if (!schedule.has_value()) continue;
       const absl::Status status = ValidateSchedule(costs, server, *schedule);
@@ -44,34 +43,6 @@ TEST(Property, SchedulesOfSearchesAreValid) {
     }
   }
   EXPECT_GT(plans, 60);
-}
-
-TEST(Property, NeverSlowerThanThePublishedSearch) {
-  int compared = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    std::mt19937 random(seed);
-    const Profile profile = RandomProfile(random);
-    const int batch = 1 + static_cast<int>(random() % 24);
-    const Server drawn = RandomServer(random, profile, batch);
-    const Server server = PublishedServer(drawn.gpu_count(), drawn.memory_bytes);
-    const Costs costs(profile, batch);
-    double published = std::numeric_limits<double>::infinity();
-    for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
-      if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
-      for (const Schedule& schedule :
-           SearchPublished(costs, server, batch, {mode, true, PackerSet::kAll}, 1)) {
-        published = std::min(published, schedule.seconds);
-      }
-    }
-    SearchOptions options;
-    options.seconds = 0.05;
-    const auto schedule = SearchPlans(costs, server, batch, options);
-    ASSERT_TRUE(schedule.has_value());
-    EXPECT_LE(schedule->seconds, published);
-    ++compared;
-  }
-  EXPECT_EQ(compared, 40);
 }
 
 // Shapes that no search would try.

@@ -1,7 +1,12 @@
 // The search: better than the published system's, within memory, and always the same.
 #include "allocator/harmony/search.h"
 
+#include <algorithm>
+#include <limits>
+#include <random>
+
 #include "allocator/harmony/json.h"
+#include "allocator/harmony/published_search.h"
 #include "allocator/harmony/report.h"
 #include "allocator/harmony/shape.h"
 #include "allocator/harmony/validator.h"
@@ -97,6 +102,34 @@ TEST(Search, FindsAPlanInTheLeastMemory) {
   const auto report = MakeReport(profile, PublishedServer(2, 3.1e8), settings);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_LE(report->schedule.peak_bytes[0], 3.1e8);
+}
+
+TEST(Search, IsNeverSlowerThanThePublishedOne) {
+  int compared = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const Profile profile = RandomProfile(random);
+    const int batch = 1 + static_cast<int>(random() % 24);
+    const Server drawn = RandomServer(random, profile, batch);
+    const Server server = PublishedServer(drawn.gpu_count(), drawn.memory_bytes);
+    const Costs costs(profile, batch);
+    double published = std::numeric_limits<double>::infinity();
+    for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
+      if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
+      for (const Schedule& schedule :
+           SearchPublished(costs, server, batch, {mode, true, PackerSet::kAll}, 1)) {
+        published = std::min(published, schedule.seconds);
+      }
+    }
+    SearchOptions options;
+    options.seconds = 0.05;
+    const auto schedule = SearchPlans(costs, server, batch, options);
+    ASSERT_TRUE(schedule.has_value());
+    EXPECT_LE(schedule->seconds, published);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 40);
 }
 
 TEST(Shapes, CountsAreTheLeastForEachLargestMicrobatch) {

@@ -57,6 +57,7 @@ TEST(Options, SwappingHasAHostLimit) {
   EXPECT_EQ(ParseOptions("swap:auto,swap_slowdown:0.5")->arena.swap_slowdown, 5000u);
   EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap:off"), HasSubstr("say swap:auto"));
   EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap_slowdown:5%"), HasSubstr("give one of them"));
+  EXPECT_THAT(ErrorOf("swap_limit:1MiB"), HasSubstr("less than one chunk of 2097152 bytes"));
   for (const char* const bad : {"0", "0%", "-1", "nan", "5%%", "1001%", "", "x"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("swap_slowdown:", bad)), HasSubstr("such as '5%'")) << bad;
   }
@@ -77,7 +78,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
        {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
         "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off", "chunk:64KiB",
         "retry_ms:600000", "log:x", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
-        "swap:auto,swap_limit:1MiB", "swap:auto,swap_slowdown:12.5%",
+        "swap:auto,swap_limit:64MiB", "swap:auto,swap_slowdown:12.5%",
         "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
         "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);
