@@ -5,6 +5,7 @@ Simulated kernels compute nothing: this is about devices, copies and memory, not
 
 import json
 import os
+import tempfile
 import unittest
 
 from tests.wheel import installation
@@ -18,9 +19,9 @@ class Gpus(unittest.TestCase):
     def setUpClass(cls):
         cls.environment = installation.Environment(cls.addClassCleanup).install()
 
-    def check(self, model, mode, memory):
+    def check(self, model, mode, memory, *topology):
         ended = self.environment.run(
-            "python", "tests/harmony_runner/gpu_case.py", model, mode, str(memory),
+            "python", "tests/harmony_runner/gpu_case.py", model, mode, str(memory), *topology,
             simulator=("--gpus", "4", "--memory", "4GiB"), TF_GPU_ALLOCATOR="thimble",
             TF_FORCE_GPU_ALLOW_GROWTH="true", PYTHONPATH=os.getcwd(), timeout=400)
         self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
@@ -35,9 +36,19 @@ class Gpus(unittest.TestCase):
         seen = self.check("mlp", "pp", 24 * MIB)
         for name, predicted in seen["predicted"].items():
             self.assertAlmostEqual(seen["measured"][name] / predicted, 1, delta=0.05)
+        self.assertGreater(seen["traffic"]["direct"], 0)
+        # Where Linux does not know the addresses that the simulated driver tells, it says so.
+        self.assertRegex(seen["explanation"],
+                         "links: (as this machine has them|.*0000:04:00.0 is not there)")
 
     def test_a_transformer_on_every_gpu(self):
-        self.check("transformer", "dp", 24 * MIB)
+        with tempfile.NamedTemporaryFile("w", dir=os.environ.get("TEST_TMPDIR")) as file:
+            file.write("switch a uplink 1GiB\n" +
+                       "".join(f"gpu {number} switch a\n" for number in range(4)))
+            file.flush()
+            seen = self.check("transformer", "dp", 24 * MIB, file.name)
+            self.assertIn(f"links: as {file.name} says", seen["explanation"])
+        self.assertEqual(seen["traffic"]["direct"], 0)
 
     def test_a_cnn_with_workspaces(self):
         self.check("cnn", "pp", 64 * MIB)

@@ -156,12 +156,18 @@ class Device:
             tf.test.experimental.sync_devices()
 
     def bring(self, tensor):
-        """A copy of a host's tensor in this device's memory."""
+        """A copy of a tensor of the host, or of another device, in this device's memory."""
         return self._copy(tensor, self.name)
+
+    def bring_maybe(self, tensor):
+        return None if tensor is None else self.bring(tensor)
 
     def take_away(self, tensor):
         """A copy of this device's tensor in the host's memory."""
         return self._copy(tensor, HOST)
+
+    def take_away_maybe(self, tensor):
+        return None if tensor is None else self.take_away(tensor)
 
     def _copy(self, tensor, to):
         with tf.device(to):

@@ -8,7 +8,7 @@ def explain(attached, prepared):
     names = ", ".join(device.name for device in attached.devices)
     total = sum(4 * v.value.shape.num_elements() for v in attached.model.trainable_variables)
     lines = [f"{len(links)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
-             f"{names}", _MODES[plan.mode]]
+             f"{names}", _MODES[plan.mode], f"links: {attached.links.said}"]
     for device, peaks, limit in zip(attached.devices, prepared.peaks, prepared.limits):
         expected = max((peak.expected for peak in peaks), default=0)
         most = max((peak.most for peak in peaks), default=0)
@@ -23,9 +23,14 @@ def explain(attached, prepared):
             early = "; the next weights come meanwhile" if job.overlaps else ""
             lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} portions of up to "
                          f"{max(sizes)}: {text.size(peak.expected)}{early}")
+    if prepared.runner.traffic.steps:
+        traffic = attached.traffic()
+        lines.append(f"packs took, in a step: {text.size(traffic['direct'])} from other devices, "
+                     f"{text.size(traffic['host'])} of others' results from the host")
     return "\n".join(lines)
 
 
-_MODES = {"pp": "a layer is on one device at a time; activations between packs wait on the host",
+_MODES = {"pp": "a layer is on one device at a time; what is between packs waits on the host, unless "
+                "the next device has room",
           "dp": "every device computes all layers for its share of the samples; gradients are "
                 "summed up on the host"}

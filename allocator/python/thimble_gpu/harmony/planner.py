@@ -43,7 +43,7 @@ def prepare(setting, inputs, labels):
     for left in reversed(range(_TRIES)):
         find = search if left else plain
         plan = find(rows, len(setting.devices), int(asked if left else limit), batch, setting.mode,
-                    setting.portion)
+                    setting.portion, setting.links)
         if plan is None:
             too_little = asked
             asked = min(asked * _MORE, (asked + too_much) / 2)
