@@ -19,6 +19,8 @@ def explain(attached, prepared):
             kind = "backward" if job.is_backward else "forward"
             if job.is_last:
                 kind = "forward and backward"
+            if job.saves or job.restores:
+                kind += ", saved"
             sizes = [last - first for first, last in job.spans]
             early = "; the next weights come meanwhile" if job.overlaps else ""
             lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} portions of up to "

@@ -6,6 +6,7 @@ from thimble_gpu.harmony import memory
 from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.runner import Runner
+from thimble_gpu.harmony.saving import CannotSave
 from thimble_gpu.harmony.search import plain
 from thimble_gpu.harmony.search import search
 
@@ -85,7 +86,11 @@ def _check_layers(setting, rows, limit):
 
 def _try(setting, plan, inputs, labels):
     runner = Runner(setting.chain, setting.devices, plan, setting.loss, setting.optimizer)
-    footprints = runner.rehearse(inputs, labels)
+    try:
+        footprints = runner.rehearse(inputs, labels)
+    except CannotSave as error:  # then it is computed again
+        runner.close()
+        return _try(setting, plan.with_saved(plan.saved() - error.links), inputs, labels)
     jobs = runner.jobs(int(inputs[0].shape[0]))
     peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
                             device.bytes_in_use() + _KEPT_BY_THREADS, device.usable(limit))

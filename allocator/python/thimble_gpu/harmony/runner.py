@@ -38,8 +38,10 @@ class Runner:
 
     def _make_jobs(self, batch):
         last, *others = self.plan.backward
-        tasks = [("forward", task) for task in self.plan.forward] + [("last", last)]
-        tasks += [("backward", task) for task in others if task.last >= self.chain.first_trained]
+        tasks = [("save" if task.saved else "forward", task) for task in self.plan.forward]
+        tasks += [("last", last)]
+        tasks += [("restore" if task.saved else "backward", task) for task in others
+                  if task.last >= self.chain.first_trained]
         return self._jobs_of(tasks, batch)
 
     def _jobs_of(self, tasks, batch):

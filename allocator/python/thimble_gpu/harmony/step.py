@@ -67,6 +67,7 @@ class Step:
             self._pieces(value).put(self._whole, ready((tensor, None)))
         self._labels = labels
         self._gradients = {}  # Value: Pieces of each pack that uses it, by its first link
+        self._saved = {}  # by first link and range of samples: what backward will need of forward
         self._states = {}  # (id of a variable, range of samples): before that was computed
         self.final_states = {}  # (lane, id of a variable): cell
         self.losses = []  # cells: (loss of a portion, its share)
@@ -138,6 +139,8 @@ class Step:
                 part = _Part(cell, "state", number)
                 self._states[id(variable), following] = part
                 self.final_states[job.lane, id(variable)] = part
+        if job.saves:
+            self._saved[job.pack.first, span] = _Part(cell, "saved", None)
         if job.is_backward:
             self.losses.append(_Part(cell, "loss", None))
         if job.is_last:
@@ -159,7 +162,8 @@ class Step:
         labels = self._cut_labels(span) if job.is_last else None
         gradients = [None if value in arrived.gradients else self._gradient(value, span)
                      for value in job.receives]
-        brought = job.bring(pairs, labels, gradients, self._state_before(job, span))
+        saved = self._saved[job.pack.first, span].peek() if job.restores else ()
+        brought = job.bring(pairs, labels, gradients, self._state_before(job, span), saved)
         self._traffic.add(arrived, gradients + [pair[0] for value, pair in zip(job.pack.uses, pairs)
                                                 if value.maker >= 0])
         arrived.add_to(job, brought)
