@@ -25,6 +25,7 @@ def main():
     model.evaluate(x, y, batch_size=len(x), verbose=0)
     model.predict(x, batch_size=len(x), verbose=0)
     print(json.dumps({"predicted": attached.predicted_peaks(), "measured": peaks,
+                      "largest": attached.largest_peaks(),
                       "reserved": attached.reserved_peaks(), "explanation": attached.explain(),
                       "traffic": attached.traffic()}))
 

@@ -16,7 +16,7 @@ from keras import layers  # pylint: disable=wrong-import-position
 from tests.harmony_runner import models  # pylint: disable=wrong-import-position
 from thimble_gpu.harmony.chain import Chain  # pylint: disable=wrong-import-position
 
-SAVED = range(2, 6)
+SAVED = range(6)
 
 
 def recurrent():

@@ -116,6 +116,10 @@ class Attached:
         """Bytes by device, as planned."""
         return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
 
+    def largest_peaks(self):
+        """Bytes by device, if all copies that may overlap with computing do."""
+        return dict(zip((device.name for device in self.devices), self._prepared.at_most()))
+
     def portions(self):
         """How many samples the last pack computes at a time, for a batch as planned."""
         runner = self._prepared.runner

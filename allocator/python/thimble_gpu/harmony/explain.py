@@ -9,9 +9,9 @@ def explain(attached, prepared):
     total = sum(4 * v.value.shape.num_elements() for v in attached.model.trainable_variables)
     lines = [f"{len(links)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
              f"{names}", _MODES[plan.mode], f"links: {attached.links.said}"]
-    for device, peaks, limit in zip(attached.devices, prepared.peaks, prepared.limits):
-        expected = max((peak.expected for peak in peaks), default=0)
-        most = max((peak.most for peak in peaks), default=0)
+    for device, peaks, expected, most, limit in zip(
+            attached.devices, prepared.peaks, prepared.predicted(), prepared.at_most(),
+            prepared.limits):
         lines.append(f"{device.name}: {text.size(expected)} predicted, at most {text.size(most)}, "
                      f"of {text.size(limit)}")
         for peak in peaks:

@@ -27,6 +27,10 @@ class Prepared:
         """Bytes, for each device."""
         return [max((peak.expected for peak in peaks), default=0) for peaks in self.peaks]
 
+    def at_most(self):
+        """Bytes, for each device, if all that may be there at once is."""
+        return [max((peak.most for peak in peaks), default=0) for peaks in self.peaks]
+
 
 def prepare(setting, inputs, labels):
     """A Prepared for batches like this one; HarmonyError if there is none."""

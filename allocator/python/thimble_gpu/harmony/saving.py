@@ -133,6 +133,7 @@ class _Cut:
         for node in nodes:
             copy = graph.node.add()
             copy.CopyFrom(node)
+            copy.attr.pop("_class", None)  # of ops on the other side it knows nothing
             del copy.input[:]
             copy.input.extend(each for each in node.input if not each.startswith("^"))
             used.update(map(_full, copy.input))
