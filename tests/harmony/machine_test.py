@@ -38,12 +38,12 @@ class Machine(profile_files.ProfileFiles):
         text = self.machine.topology(machines.FakeGpus(*gpus, **about), tree, numbers)
         self.check_is_planned_for(text, len(numbers or gpus))
         lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-        return [line for line in lines if line and not line.startswith("host_memory")]
+        return [line for line in lines if line]
 
     def check_is_planned_for(self, text, gpus):
         ended = self.site.run("thimble", "harmony", self.profile, "--memory", "1GiB", "--batch",
                               "8", "--seconds", "0.1", "--json", "--topology",
-                              self.write("topology", text))
+                              self.write("topology", text + self.machine.host_memory()))
         self.assertEqual((ended.returncode, ended.stderr), (0, ""), text)
         self.assertGreater(json.loads(ended.stdout)["seconds"], 0)
         self.assertEqual(text.count("\ngpu "), gpus)

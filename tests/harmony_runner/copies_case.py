@@ -22,7 +22,7 @@ def main():
     devices = [Device("GPU:0"), Device("GPU:1")]
     before = {device.name: device.bytes_in_use() for device in devices}
     with tf.device(HOST):
-        first = tf.random.uniform([1 << 16])
+        first = tf.random.uniform([1 << 18])
     there = devices[0].bring(first)
     onward = devices[1].bring(there)
     back = devices[1].take_away(onward)

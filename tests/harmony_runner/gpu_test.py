@@ -34,17 +34,23 @@ class Gpus(unittest.TestCase):
             print(model, mode, name, "peak / predicted", seen["measured"][name] / predicted)
         return seen
 
-    def test_copies(self):
+    def check_copies(self, is_pinned, **variables):
         ended = self.environment.run(
             "python", "tests/harmony_runner/copies_case.py", PYTHONPATH=os.getcwd(),
             simulator=("--gpus", "2", "--memory", "1GiB"), TF_GPU_ALLOCATOR="thimble",
-            TF_FORCE_GPU_ALLOW_GROWTH="true")
+            TF_FORCE_GPU_ALLOW_GROWTH="true", **variables)
         self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
         seen = json.loads(ended.stdout.splitlines()[-1])
-        self.assertEqual(seen["pinned"], {"made here": False, "taken away": True})
+        self.assertEqual(seen["pinned"], {"made here": False, "taken away": is_pinned})
         # The tensor on the host that was brought is still there, the copies are not.
         self.assertEqual(seen["held"], {"GPU:0": 0, "GPU:1": 0})
         self.assertTrue(seen["same"])
+
+    def test_copies_are_pinned_and_go_when_they_are_dropped(self):
+        self.check_copies(is_pinned=True)
+
+    def test_copies_go_on_without_pinned_memory(self):
+        self.check_copies(is_pinned=False, TF_GPU_HOST_MEM_LIMIT_IN_MB="1")
 
     def test_an_mlp_is_passed_from_gpu_to_gpu(self):
         seen = self.check("mlp", "pp", 24 * MIB)

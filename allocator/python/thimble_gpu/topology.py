@@ -1,9 +1,10 @@
-"""`thimble topology`: GPUs and links of this machine, as `thimble harmony --topology` reads them."""
+"""`thimble topology`: GPUs and links of this machine, as `thimble harmony` reads them."""
 
 import sys
 
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.gpus import Gpus
+from thimble_gpu.harmony.machine import host_memory
 from thimble_gpu.harmony.machine import topology
 from thimble_gpu.harmony.pci import Tree
 
@@ -30,7 +31,7 @@ def _topology(_):
 def read():
     """The text; None, and one line on standard error, if that does not work."""
     try:
-        return topology(Gpus(), Tree())
+        return topology(Gpus(), Tree()) + host_memory()
     except HarmonyError as error:
         print(FAILED.format(error), file=sys.stderr)
         return None

@@ -172,10 +172,15 @@ class Device:
         return None if tensor is None else self.bring(tensor)
 
     def take_away(self, tensor):
-        """A copy of this device's tensor in the host's memory; of a GPU's, in pinned memory."""
+        """A copy of this device's tensor in the host's memory; of a GPU's, in pinned memory as long
+        as TensorFlow has some."""
         if self.is_gpu:
-            with tf.device(self.name):
-                return _to_host(tensor)
+            try:
+                with tf.device(self.name):
+                    return _to_host(tensor)
+            except tf.errors.ResourceExhaustedError:
+                with tf.device(HOST):
+                    return tf.identity(tensor)
         with tf.device(HOST):
             return tf.raw_ops.DeepCopy(x=tensor)
 
@@ -185,7 +190,7 @@ class Device:
 
 @tf.function(autograph=False, jit_compile=False, reduce_retracing=True)
 def _to_host(tensor):
-    """Of what a function receives from a GPU, TensorFlow takes pinned memory; eagerly it does not."""
+    """A function receives what comes from a GPU in pinned memory; eager ops do not."""
     with tf.device(HOST):
         return tf.identity(tensor)
 

@@ -32,7 +32,7 @@ def explain(attached, prepared):
     return "\n".join(lines)
 
 
-_MODES = {"pp": "a layer is on one device at a time; what is between packs waits on the host, unless "
-                "the next device has room",
+_MODES = {"pp": "a layer is on one device at a time; what is between packs waits on the host, "
+                "unless the next device has room",
           "dp": "every device computes all layers for its share of the samples; gradients are "
                 "summed up on the host"}

@@ -38,8 +38,13 @@ def topology(gpus, tree, numbers=None):
     lines += [f"# {why_not}"] if why_not else []
     lines += [f"nvlink {a} {b} {_rate(speed)}" for (a, b), speed in sorted(joined.items())]
     lines += _between(gpus, numbers, joined, min(links[0].bytes_per_second for links in ways))
-    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return "\n".join([*lines, f"host_memory {host}  # {text.size(host)}"]) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def host_memory():
+    """One more line: what a plan may need of the host."""
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"host_memory {size}  # {text.size(size)}\n"
 
 
 def _switches(ways):

@@ -25,6 +25,7 @@ class Runner:
         self._updates = devices.Stream("update")
         self._functions = Functions(chain, plan, loss)
         self._jobs = {}  # by size of the batch
+        self._routes = {}  # by size of the batch
         self.traffic = routes.Traffic()  # of all steps
 
     def close(self):
@@ -61,9 +62,15 @@ class Runner:
         tasks = self.plan.forward + self.plan.backward[:1]
         jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
             [("infer", task) for task in tasks], batch))
-        step = Step(self.chain, batch, inputs, None, None, routes.find(jobs, self.chain.outputs))
+        ways = self._routes_of(("infer", batch), jobs, self.chain.outputs)
+        step = Step(self.chain, batch, inputs, None, None, ways)
         devices.wait_for_all([step.submit(job, None) for job in jobs])
         return [step.tensor(value, (0, batch)) for value in self.chain.outputs]
+
+    def _routes_of(self, key, jobs, outputs):
+        if key not in self._routes:
+            self._routes[key] = routes.find(jobs, outputs)
+        return self._routes[key]
 
     def _shares(self, task, batch):
         if task.gpu >= 0:
@@ -83,8 +90,8 @@ class Runner:
         if batch not in self._jobs:
             self.rehearse(inputs, labels)
         jobs = self.jobs(batch)
-        step = Step(self.chain, batch, inputs, labels, self._update.scale(), routes.find(jobs, ()),
-                    self.traffic)
+        step = Step(self.chain, batch, inputs, labels, self._update.scale(),
+                    self._routes_of(batch, jobs, ()), self.traffic)
         self._update.begin(_count_users(jobs))
         ends = []
         for job, following in _with_following(jobs):
