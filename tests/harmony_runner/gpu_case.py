@@ -1,6 +1,6 @@
 """A model on four GPUs, each of which has less memory than the model needs. Prints the peaks.
 
-usage: gpu_case.py MODEL MODE MEMORY
+usage: gpu_case.py MODEL MODE MEMORY [TOPOLOGY]
 """
 
 import json
@@ -13,18 +13,21 @@ from thimble_gpu import harmony
 
 
 def main():
-    name, mode, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    name, mode, memory, *topology = sys.argv[1:]
     with tf.device("CPU:0"):  # weights stay on the host
         model = models.MODELS[name]()
         model.compile(models.optimizer("adam"), models.loss(), metrics=["accuracy"])
     x, y = models.batch_of(name)
-    attached = harmony.attach(model, memory=memory, mode=mode)
+    attached = harmony.attach(model, memory=int(memory), mode=mode,
+                              topology=topology[0] if topology else None)
     model.fit(x, y, batch_size=len(x), epochs=3, verbose=0)
     peaks = attached.measured_peaks()
     model.evaluate(x, y, batch_size=len(x), verbose=0)
     model.predict(x, batch_size=len(x), verbose=0)
     print(json.dumps({"predicted": attached.predicted_peaks(), "measured": peaks,
-                      "reserved": attached.reserved_peaks(), "explanation": attached.explain()}))
+                      "largest": attached.largest_peaks(),
+                      "reserved": attached.reserved_peaks(), "explanation": attached.explain(),
+                      "traffic": attached.traffic()}))
 
 
 main()

@@ -1,6 +1,7 @@
 """Models and settings that Harmony refuses. Prints what it says, and that nothing changed."""
 
 import json
+import tempfile
 
 from thimble_gpu import harmony
 
@@ -101,6 +102,17 @@ def not_compiled():
     fit(keras.Sequential([keras.Input((32,)), layers.Dense(4)], name="raw"))
 
 
+def topology_that_is_not_there():
+    harmony.attach(dense(), devices=DEVICES, memory="64MiB", topology="nowhere")
+
+
+def topology_with_too_few_gpus():
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("switch a uplink 1GiB\ngpu 0 switch a\n")
+        file.flush()
+        fit(dense(), topology=file.name)
+
+
 def not_built():
     model = keras.Sequential([layers.Dense(4)], name="raw")
     model.compile("sgd", "mse")
@@ -124,7 +136,7 @@ CASES = (layer_that_does_not_fit, plan_that_does_not_fit, memory_that_is_none,
          memory_that_is_no_size, device_that_is_not_there, host_as_device, unknown_mode,
          model_with_a_call_of_its_own, train_step_of_its_own, stateful_recurrence,
          batch_norm_in_two_places, not_compiled, not_built, loss_that_sums_up_nothing,
-         variable_of_another_layer)
+         variable_of_another_layer, topology_that_is_not_there, topology_with_too_few_gpus)
 
 
 def usable_afterwards():

@@ -22,6 +22,8 @@ SAID = {
     "not_compiled": ("model 'raw' is not compiled",),
     "not_built": ("model 'raw' is not built",),
     "loss_that_sums_up_nothing": ("reduction 'none'",),
+    "topology_that_is_not_there": ("'nowhere'", "there is no file", "thimble topology"),
+    "topology_with_too_few_gpus": ("gpus 2 is more than the 1",),
     "variable_of_another_layer": ("reads", "'elsewhere:0'", "not one of its own"),
 }
 

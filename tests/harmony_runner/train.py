@@ -43,13 +43,14 @@ def main():
     seen = Losses()
     model.fit(x, y, batch_size=len(x), epochs=OPTIONS["steps"], shuffle=False, verbose=0,
               callbacks=[seen])
-    portions = attached.portions()
+    portions, traffic = attached.portions(), attached.traffic()
     attached.detach()
     for variable, value in zip(model.variables, before):
         variable.assign(value)
     expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]),
                             models.loss(), x, y, portions, OPTIONS["steps"])
     print(json.dumps({"losses": seen.seen, "expected": expected, "portions": portions,
+                      "traffic": traffic,
                       "predicted": attached.predicted_peaks(),
                       "measured": attached.measured_peaks(), "reserved": attached.reserved_peaks(),
                       "explanation": attached.explain()}))

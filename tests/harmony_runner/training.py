@@ -57,6 +57,11 @@ class Training(unittest.TestCase):
         print(options["model"], options["optimizer"], options["devices"], options["mode"],
               "portions", seen["portions"], f"loss within {worst:.1e}, peaks / predicted",
               [round(ratio, 3) for ratio in ratios])
+        if options["mode"] == "pp":
+            self.assertGreater(seen["traffic"]["direct"], 0, seen["explanation"])
+        else:
+            self.assertEqual(seen["traffic"]["direct"], 0, seen["explanation"])
+        print("bytes between packs in a step:", seen["traffic"])
         for name, predicted in seen["predicted"].items():
             self.assertLessEqual(seen["reserved"][name], options["memory"])
             self.assertAlmostEqual(seen["measured"][name] / predicted, 1, delta=0.05,

@@ -10,6 +10,7 @@ import time
 
 from thimble_gpu import abi
 from thimble_gpu import harmony_page
+from thimble_gpu import topology
 
 
 def add_to(commands):
@@ -27,7 +28,9 @@ def add_to(commands):
     parser.add_argument("--prefetch", action="store_const", const="on",
                         help="rules harmony: with prefetch")
     parser.add_argument("--packers", metavar="SET", help="rules harmony: published or all")
-    parser.add_argument("--topology", metavar="FILE", help="switches, links and NVLinks")
+    parser.add_argument("--topology", metavar="FILE",
+                        help="switches, links and NVLinks; machine: those of this one, as `thimble "
+                        "topology` prints them")
     parser.add_argument("--seconds", metavar="S", help="of search (default: 4)")
     parser.add_argument("--swap-limit", metavar="BYTES", dest="swap_limit",
                         help="what may be swapped before that counts as lost time, or off")
@@ -54,9 +57,17 @@ def _harmony(options):
         schedule = options.schedule
         if options.gantt is not None and schedule is None:
             schedule = os.path.join(folder, "schedule.json")
+        links = options.topology
+        if links == "machine":
+            links = os.path.join(folder, "machine")
+            written = topology.read()
+            if written is None:
+                return 1
+            with open(links, "w", encoding="utf-8") as file:
+                file.write(written)
         start = time.monotonic()
         paths = [None if path is None else os.fsencode(path)
-                 for path in (options.profile, options.topology, options.plan, schedule)]
+                 for path in (options.profile, links, options.plan, schedule)]
         status = core.harmony_file(paths[0], paths[1], settings.encode(), paths[2], paths[3], info)
         seconds = round(time.monotonic() - start, 3)
         if status != abi.OK:

@@ -1,5 +1,5 @@
 // libnvidia-ml.so.1: the machine as a monitoring tool sees it. Types are those of nvml.h, which no
-// wheel here brings; only what TensorFlow and JAX ask for at start has an answer.
+// wheel here brings; only what TensorFlow and JAX ask for at start, and NVLinks, have an answer.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -29,6 +29,29 @@ struct nvmlMemory_t {
   unsigned long long used;
 };
 
+struct nvmlPciInfo_t {
+  char busIdLegacy[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned pciDeviceId;
+  unsigned pciSubSystemId;
+  char busId[32];
+};
+
+struct nvmlFieldValue_t {
+  unsigned fieldId;
+  unsigned scopeId;
+  long long timestamp;
+  long long latencyUsec;
+  unsigned valueType;
+  unsigned nvmlReturn;
+  unsigned long long value;
+};
+
+constexpr unsigned kNvlinkSpeed = 164;           // NVML_FI_DEV_NVLINK_GET_SPEED
+constexpr unsigned kMegabytesPerSecond = 25000;  // of an A100's link, each way
+
 constexpr int kFirstBus = 4;  // as libcuda.so.1 numbers them
 
 const simgpu::Options& GetOptions() {
@@ -51,6 +74,13 @@ int DeviceOf(nvmlDevice_t handle) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(handle)) - 1;
 }
 bool IsDevice(int device) { return device >= 0 && device < GetOptions().gpus; }
+
+// GPUs are joined in pairs.
+int OtherEnd(int device) { return device ^ 1; }
+bool HasNvlink(int device, unsigned link) {
+  return IsDevice(device) && IsDevice(OtherEnd(device)) &&
+         link < static_cast<unsigned>(GetOptions().nvlinks);
+}
 
 nvmlReturn_t Give(const std::string& text, char* to, unsigned length) {
   if (text.size() >= length) return NVML_ERROR_INSUFFICIENT_SIZE;
@@ -152,6 +182,38 @@ int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t /*device*/, unsigned int* g
 
 int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t /*device*/, unsigned int* width) {
   *width = 16;
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, unsigned int* is_active) {
+  if (!HasNvlink(DeviceOf(device), link)) return NVML_ERROR_INVALID_ARGUMENT;
+  *is_active = 1;
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
+                                        unsigned int* type) {
+  if (!HasNvlink(DeviceOf(device), link)) return NVML_ERROR_INVALID_ARGUMENT;
+  *type = 0;  // a GPU
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
+                                        nvmlPciInfo_t* info) {
+  if (!HasNvlink(DeviceOf(device), link)) return NVML_ERROR_INVALID_ARGUMENT;
+  *info = {};
+  info->bus = static_cast<unsigned>(kFirstBus + OtherEnd(DeviceOf(device)));
+  std::snprintf(info->busId, sizeof(info->busId), "00000000:%02X:00.0", info->bus);
+  return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
+  for (nvmlFieldValue_t* field = values; field != values + count; ++field) {
+    const bool is_known =
+        field->fieldId == kNvlinkSpeed && HasNvlink(DeviceOf(device), field->scopeId);
+    field->nvmlReturn = is_known ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    field->value = is_known ? kMegabytesPerSecond : 0;
+  }
   return NVML_SUCCESS;
 }
 

@@ -105,6 +105,7 @@ struct Key {
 };
 
 const std::map<std::string, Key>& Keys() {
+  static const std::string links = "a number from 0 to " + std::to_string(kMaxNvlinks);
   static const std::string devices = "a number from 0 to " + std::to_string(kMaxDevices);
   static const std::map<std::string, Key> keys = {
       {"gpus", {devices.c_str(), Number(&Options::gpus, 0, kMaxDevices)}},
@@ -116,6 +117,7 @@ const std::map<std::string, Key>& Keys() {
        {"ten times the compute capability, as in 80", Number(&Options::capability, 50, 130)}},
       {"vmm", {"'on' or 'off'", Switch(&Options::vmm)}},
       {"pools", {"'on' or 'off'", Switch(&Options::pools)}},
+      {"nvlinks", {links.c_str(), Number(&Options::nvlinks, 0, kMaxNvlinks)}},
       {"peers", {"'on' or 'off'", Switch(&Options::peers)}},
       {"descriptors", {"'on' or 'off'", Switch(&Options::descriptors)}},
       {"copy", {"a size", Size(&Options::copy)}},

@@ -11,6 +11,7 @@ namespace simgpu {
 using Bytes = std::uint64_t;
 
 inline constexpr int kMaxDevices = 16;
+inline constexpr int kMaxNvlinks = 18;
 
 struct Options {
   int gpus = 1;
@@ -23,6 +24,7 @@ struct Options {
   bool vmm = true;      // what the device says it supports
   bool pools = true;
   bool peers = true;
+  int nvlinks = 0;  // between 0 and 1, between 2 and 3, and so on
   bool descriptors = true;
   Bytes copy = Bytes{1} << 20;  // longer copies inside devices leave the bytes alone
   Bytes results = 4096;         // up to here a read that no copy wrote gives zeros...

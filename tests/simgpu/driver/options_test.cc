@@ -42,6 +42,7 @@ TEST(OptionsText, MistakesAreNamedWithTheRemedy) {
   EXPECT_EQ(ErrorOf("gpus"), "'gpus' is not key:value");
   EXPECT_EQ(ErrorOf("gpus:1,gpus:2"), "'gpus' is given twice");
   EXPECT_EQ(ErrorOf("gpus:17"), "gpus: '17' is not a number from 0 to 16");
+  EXPECT_EQ(ErrorOf("nvlinks:19"), "nvlinks: '19' is not a number from 0 to 18");
   EXPECT_EQ(ErrorOf("vmm:yes"), "vmm: 'yes' is not 'on' or 'off'");
   EXPECT_EQ(ErrorOf("log:"), "log: '' is not the path of a file");
   for (const char* const size : {"", "-1", "1GB", "x", "1e30", "nan", "9999999TiB"}) {

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from thimble_gpu.harmony import checks
 from thimble_gpu.harmony import device as devices
+from thimble_gpu.harmony import links
 from thimble_gpu.harmony import planner
 from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.chain import Chain
@@ -15,12 +16,13 @@ from thimble_gpu.harmony.explain import explain
 class Attached:
     """A model that trains by plans. What a plan needs is known when the first batch is there."""
 
-    def __init__(self, model, device_names, memory, mode, portion=None, plan=None):
+    def __init__(self, model, device_names, memory, mode, portion=None, plan=None, topology=None):
         checks.check_model(model)
         self.model = model
         self.mode = mode
         self.portion = portion
         self.plan = plan
+        self.links = links.find(device_names, topology)
         self.chain = Chain(model)
         self.devices = [devices.Device(name) for name in device_names]
         self.limits = [_limit_of(device, memory) for device in self.devices]
@@ -114,6 +116,10 @@ class Attached:
         """Bytes by device, as planned."""
         return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
 
+    def largest_peaks(self):
+        """Bytes by device, if all copies that may overlap with computing do."""
+        return dict(zip((device.name for device in self.devices), self._prepared.at_most()))
+
     def portions(self):
         """How many samples the last pack computes at a time, for a batch as planned."""
         runner = self._prepared.runner
@@ -130,6 +136,13 @@ class Attached:
         """Bytes by device, as Thimble measured since the last plan; only with Thimble."""
         return {device.name: device.peak_bytes() for device in self.devices}
 
+    def traffic(self):
+        """Bytes that packs took from others in a step, on average, by the way they came: "direct"
+        from another device, or from the "host". Inputs kept for the backward pass are there."""
+        traffic = self._prepared.runner.traffic
+        steps = max(1, traffic.steps)
+        return {"direct": traffic.direct_bytes // steps, "host": traffic.host_bytes // steps}
+
     def close(self):
         """Ends the threads, and takes the limits back."""
         if self._prepared is not None:
@@ -145,16 +158,17 @@ class Attached:
             setattr(self.model, f"{name}_function", None)
 
 
-def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=None):
+def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=None, topology=None):
     """Lets a compiled model train on devices that are too small for it, in portions and packs.
 
     `devices`: names as TensorFlow has them, ["GPU:0", "GPU:1"]; without, all GPUs. `memory`: most
     bytes on each (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto". `portion`:
     samples to compute at a time, instead of what is fastest: BatchNorm sees no more than that.
-    `plan`: a Plan to be used as it is.
+    `plan`: a Plan to be used as it is. `topology`: a file with the links between host and GPUs;
+    without, those of this machine.
     """
     attached = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
-                        checks.portion(portion), plan)
+                        checks.portion(portion), plan, topology)
 
     def make(name, one_batch, several):
         def make_function(force=False):
@@ -172,13 +186,14 @@ def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=Non
     return attached
 
 
-def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto", portion=None):
+def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto", portion=None,
+         topology=None):
     """How attach() would train on batches like (x, y): see explain() of what this returns.
 
     Layers are measured, but nothing is trained, and the model stays as it is.
     """
     dry = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
-                   checks.portion(portion))
+                   checks.portion(portion), topology=topology)
     try:
         dry.prepare(x, y, sample_weight)
     finally:

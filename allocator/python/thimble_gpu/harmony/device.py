@@ -156,19 +156,43 @@ class Device:
             tf.test.experimental.sync_devices()
 
     def bring(self, tensor):
-        """A copy of a host's tensor in this device's memory."""
-        return self._copy(tensor, self.name)
-
-    def take_away(self, tensor):
-        """A copy of this device's tensor in the host's memory."""
-        return self._copy(tensor, HOST)
-
-    def _copy(self, tensor, to):
-        with tf.device(to):
-            if self.is_gpu:
+        """A copy of a tensor of the host, or of another device, in this device's memory."""
+        if self.is_gpu:
+            # TensorFlow keeps a copy on a device as long as the tensor lives that it was made of.
+            # So it is made of another one, with the same bytes.
+            with tf.device(tensor.backing_device if isinstance(tensor, tf.Tensor) else HOST):
+                tensor = tf.identity(tensor)
+            with tf.device(self.name):
                 return tf.identity(tensor)
+        with tf.device(self.name):
             # Logical CPU devices share memory: TensorFlow would hand on the same bytes.
             return tf.raw_ops.DeepCopy(x=tensor)
+
+    def bring_maybe(self, tensor):
+        return None if tensor is None else self.bring(tensor)
+
+    def take_away(self, tensor):
+        """A copy of this device's tensor in the host's memory; of a GPU's, in pinned memory as long
+        as TensorFlow has some."""
+        if self.is_gpu:
+            try:
+                with tf.device(self.name):
+                    return _to_host(tensor)
+            except tf.errors.ResourceExhaustedError:
+                with tf.device(HOST):
+                    return tf.identity(tensor)
+        with tf.device(HOST):
+            return tf.raw_ops.DeepCopy(x=tensor)
+
+    def take_away_maybe(self, tensor):
+        return None if tensor is None else self.take_away(tensor)
+
+
+@tf.function(autograph=False, jit_compile=False, reduce_retracing=True)
+def _to_host(tensor):
+    """A function receives what comes from a GPU in pinned memory; eager ops do not."""
+    with tf.device(HOST):
+        return tf.identity(tensor)
 
 
 def size_of(tensors):

@@ -8,10 +8,10 @@ def explain(attached, prepared):
     names = ", ".join(device.name for device in attached.devices)
     total = sum(4 * v.value.shape.num_elements() for v in attached.model.trainable_variables)
     lines = [f"{len(links)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
-             f"{names}", _MODES[plan.mode]]
-    for device, peaks, limit in zip(attached.devices, prepared.peaks, prepared.limits):
-        expected = max((peak.expected for peak in peaks), default=0)
-        most = max((peak.most for peak in peaks), default=0)
+             f"{names}", _MODES[plan.mode], f"links: {attached.links.said}"]
+    for device, peaks, expected, most, limit in zip(
+            attached.devices, prepared.peaks, prepared.predicted(), prepared.at_most(),
+            prepared.limits):
         lines.append(f"{device.name}: {text.size(expected)} predicted, at most {text.size(most)}, "
                      f"of {text.size(limit)}")
         for peak in peaks:
@@ -19,13 +19,20 @@ def explain(attached, prepared):
             kind = "backward" if job.is_backward else "forward"
             if job.is_last:
                 kind = "forward and backward"
+            if job.saves or job.restores:
+                kind += ", saved"
             sizes = [last - first for first, last in job.spans]
             early = "; the next weights come meanwhile" if job.overlaps else ""
             lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} portions of up to "
                          f"{max(sizes)}: {text.size(peak.expected)}{early}")
+    if prepared.runner.traffic.steps:
+        traffic = attached.traffic()
+        lines.append(f"packs took, in a step: {text.size(traffic['direct'])} from other devices, "
+                     f"{text.size(traffic['host'])} of others' results from the host")
     return "\n".join(lines)
 
 
-_MODES = {"pp": "a layer is on one device at a time; activations between packs wait on the host",
+_MODES = {"pp": "a layer is on one device at a time; what is between packs waits on the host, "
+                "unless the next device has room",
           "dp": "every device computes all layers for its share of the samples; gradients are "
                 "summed up on the host"}

@@ -1,6 +1,7 @@
 """The packs of a plan and their functions, made once for all devices and sizes of batches."""
 
 from thimble_gpu.harmony import pack as packs
+from thimble_gpu.harmony import saving
 
 
 class Functions:
@@ -15,20 +16,29 @@ class Functions:
                         for value in chain.uses(task.first, task.last)} | set(chain.outputs)
 
     def of(self, kind, task):
+        """Its pack and its function. Kinds are forward, last, backward; infer: without training;
+        save and restore: forward and backward of tasks whose activations are saved."""
         key = (kind, task.first, task.last)
+        if key not in self._known and kind in ("save", "restore"):
+            pack = packs.Pack(self._chain, task.first, task.last, self._handed_on(task))
+            for name, function in zip(("save", "restore"), saving.functions(pack)):
+                self._known[name, task.first, task.last] = pack, function
         if key not in self._known:
             self._known[key] = self._make(kind, task)
         return self._known[key]
 
+    def _handed_on(self, task):
+        return [value for value in self._chain.values() if task.first <= value.maker <= task.last
+                and any(user > task.last for user in value.users)]
+
     def _make(self, kind, task):
         chain = self._chain
-        made = [value for value in chain.values() if task.first <= value.maker <= task.last]
         if kind in ("forward", "infer"):
             pack = packs.Pack(chain, task.first, task.last,
-                              [value for value in made if value in self._wanted])
+                              [value for value in chain.values() if value in self._wanted
+                               and task.first <= value.maker <= task.last])
             return pack, packs.forward_function(pack, training=kind == "forward")
-        after = [v for v in made if any(user > task.last for user in v.users)]
-        pack = packs.Pack(chain, task.first, task.last, after)
+        pack = packs.Pack(chain, task.first, task.last, self._handed_on(task))
         if kind == "last":
             return pack, packs.loss_function(pack, self._loss)
         return pack, packs.backward_function(pack)

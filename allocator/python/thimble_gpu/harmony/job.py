@@ -14,7 +14,8 @@ class Context:
 
 
 class Job:
-    """Forward, backward (with recomputation), or for the last pack both at once."""
+    """Forward; backward, which computes forward again or restores what forward saved; or, for the
+    last pack, both at once."""
 
     def __init__(self, kind, pack, device, spans, function, lane=0):
         self.pack = pack
@@ -25,11 +26,14 @@ class Job:
         # Whether inputs come and results leave while another portion is computed. On logical CPU
         # devices the processor that computes also copies, so that nothing would be won.
         self.copies_meanwhile = False
-        self.is_backward = kind in ("backward", "last")
+        self.is_backward = kind in ("backward", "restore", "last")
         self.is_last = kind == "last"
-        self.advances_state = kind in ("forward", "last")
+        self.saves, self.restores = kind == "save", kind == "restore"
+        self.advances_state = kind in ("forward", "save", "last")
         self.hands_on = () if self.is_backward else pack.makes
-        self.receives = pack.makes if kind == "backward" else ()
+        self.receives = pack.makes if self.is_backward and not self.is_last else ()
+        # Values whose gradients it computes.
+        self.tells = tuple(v for v in pack.uses if v.learns) if self.is_backward else ()
         self.function = function
         self._sums = None
 
@@ -46,13 +50,15 @@ class Job:
         return [[self.device.bring(variable.value) for variable in variables]
                 for variables in (self.pack.weights, self.pack.frozen)]
 
-    def bring(self, pairs, labels, gradients, state):
-        bring = self.device.bring
+    def bring(self, pairs, labels, gradients, state, saved):
+        """On the device; what is None stays None."""
+        bring = self.device.bring_maybe
         uses, masks = zip(*pairs) if pairs else ((), ())
         return {"uses": [bring(tensor) for tensor in uses],
-                "masks": [_maybe(bring, mask) for mask in masks],
-                "labels": tf.nest.map_structure(lambda tensor: _maybe(bring, tensor), labels),
-                "gradients": [_maybe(bring, tensor) for tensor in gradients],
+                "masks": [bring(mask) for mask in masks],
+                "labels": tf.nest.map_structure(bring, labels),
+                "gradients": [bring(tensor) for tensor in gradients],
+                "saved": [bring(tensor) for tensor in saved],
                 "state": None if state is None else [bring(tensor) for tensor in state]}
 
     def compute(self, context, weights, brought, share, scale):
@@ -73,14 +79,21 @@ class Job:
             own_scale = tf.constant(share, tf.float32) * scale
         own_scale = self.device.bring(own_scale)
         given = [brought["labels"], own_scale] if self.is_last else [brought["gradients"]]
+        if self.restores:
+            given.insert(0, brought["saved"])
         return arguments + given + [own_scale, context.sums]
 
-    def take_away(self, results):
-        away = self.device.take_away
-        return {"values": [(away(tensor), _maybe(away, mask)) for tensor, mask in
-                           zip(results.get("values", ()), results.get("masks", ()))],
-                "gradients": [(_maybe(away, tensor),) for tensor in results.get("gradients", ())],
+    def take_away(self, results, but_values=(), but_gradients=()):
+        """Copies on the host; None for those Values, and gradients of Values, not wanted there."""
+        away = self.device.take_away_maybe
+        return {"values": [(None, None) if value in but_values else (away(tensor), away(mask))
+                           for value, tensor, mask in zip(self.hands_on, results.get("values", ()),
+                                                          results.get("masks", ()))],
+                "gradients": [(None if value in but_gradients else away(tensor),)
+                              for value, tensor in zip(self.pack.uses,
+                                                       results.get("gradients", ()))],
                 "state": [away(tensor) for tensor in results.get("state", ())],
+                "saved": [away(tensor) for tensor in results.get("saved", ())],
                 "predictions": [away(tensor) for tensor in results.get("predictions", ())],
                 "loss": (away(results["loss"]),) if "loss" in results else None}
 
@@ -113,7 +126,3 @@ class Job:
             with tf.device(self.device.name):
                 self.pack.sums.end(context.sums)
             context.sums = None
-
-
-def _maybe(function, tensor):
-    return None if tensor is None else function(tensor)

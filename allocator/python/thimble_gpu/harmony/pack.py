@@ -78,7 +78,7 @@ def forward_function(pack, training):
         return {"values": made, "masks": [get_keras_mask(tensor) for tensor in made],
                 "state": after}
 
-    return _Function(forward, pack)
+    return Function(forward, pack)
 
 
 def backward_function(pack):
@@ -90,16 +90,16 @@ def backward_function(pack):
 
     def backward(weights, frozen, state, uses, masks, gradients, scale, sums):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            _watch(tape, pack, weights, uses)
+            watch(tape, pack, weights, uses)
             known, _, extra = pack.compute(weights, frozen, state, uses, masks, True)
             share = extra * scale
         pairs = [(known[value], gradient) for value, gradient in zip(pack.makes, gradients)
                  if gradient is not None] + [(share, tf.ones_like(share))]
         targets, given = zip(*pairs)
-        return {"gradients": _add_gradients(tape, pack, targets, given, weights, uses, sums),
+        return {"gradients": add_gradients(tape, pack, targets, given, weights, uses, sums),
                 "loss": extra}
 
-    return _Function(backward, pack)
+    return Function(backward, pack)
 
 
 def loss_function(pack, loss):
@@ -110,17 +110,17 @@ def loss_function(pack, loss):
 
     def last(weights, frozen, state, uses, masks, labels, scale, own_scale, sums):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            _watch(tape, pack, weights, uses)
+            watch(tape, pack, weights, uses)
             known, after, extra = pack.compute(weights, frozen, state, uses, masks, True)
             predictions = [known[value] for value in pack.chain.outputs]
             value = tf.cast(loss(predictions, *labels), tf.float32)
             total = value * scale + extra * own_scale
-        gradients = _add_gradients(tape, pack, [total], [tf.ones_like(total)], weights, uses,
+        gradients = add_gradients(tape, pack, [total], [tf.ones_like(total)], weights, uses,
                                    sums)
         return {"gradients": gradients, "loss": value + extra, "state": after,
                 "predictions": predictions}
 
-    return _Function(last, pack)
+    return Function(last, pack)
 
 
 class Sums:
@@ -149,18 +149,18 @@ class Sums:
             for total, kind in zip(sums, types):
                 tf.raw_ops.AssignVariableOp(resource=total, value=tf.zeros([0], kind))
 
-        self.begin = _Function(begin, pack)
-        self.read = _Function(read, pack)
-        self.end = _Function(end, pack)
+        self.begin = Function(begin, pack)
+        self.read = Function(read, pack)
+        self.end = Function(end, pack)
 
 
-def _watch(tape, pack, weights, uses):
+def watch(tape, pack, weights, uses):
     """Watches what gradients are wanted of."""
     tape.watch(weights)
     tape.watch([tensor for value, tensor in zip(pack.uses, uses) if value.learns])
 
 
-def _add_gradients(tape, pack, targets, given, weights, uses, sums):
+def add_gradients(tape, pack, targets, given, weights, uses, sums):
     wanted = [tensor for value, tensor in zip(pack.uses, uses) if value.learns]
     found = tape.gradient(targets, list(weights) + wanted, output_gradients=given)
     pack.reached.update(id(variable) for variable, gradient in zip(pack.weights, found)
@@ -224,7 +224,7 @@ def _sorted(ops):
                 heapq.heappush(ready, numbers[user])
 
 
-class _Function:
+class Function:
     """Traced once for each kind of arguments. Refuses to read variables that are not arguments."""
 
     def __init__(self, function, pack):
@@ -239,6 +239,10 @@ class _Function:
         if traced is None:
             traced = self._traced[key] = self._trace(arguments)
         return traced(*arguments)
+
+    def outputs_for(self, *arguments):
+        """Results for arguments of which only shapes and types are known."""
+        return self._trace(arguments).structured_outputs
 
     def _trace(self, arguments):
         traced = self._function.get_concrete_function(*arguments)

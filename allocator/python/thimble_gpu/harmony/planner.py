@@ -6,6 +6,7 @@ from thimble_gpu.harmony import memory
 from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.runner import Runner
+from thimble_gpu.harmony.saving import CannotSave
 from thimble_gpu.harmony.search import plain
 from thimble_gpu.harmony.search import search
 
@@ -26,6 +27,10 @@ class Prepared:
         """Bytes, for each device."""
         return [max((peak.expected for peak in peaks), default=0) for peaks in self.peaks]
 
+    def at_most(self):
+        """Bytes, for each device, if all that may be there at once is."""
+        return [max((peak.most for peak in peaks), default=0) for peaks in self.peaks]
+
 
 def prepare(setting, inputs, labels):
     """A Prepared for batches like this one; HarmonyError if there is none."""
@@ -43,7 +48,7 @@ def prepare(setting, inputs, labels):
     for left in reversed(range(_TRIES)):
         find = search if left else plain
         plan = find(rows, len(setting.devices), int(asked if left else limit), batch, setting.mode,
-                    setting.portion)
+                    setting.portion, setting.links)
         if plan is None:
             too_little = asked
             asked = min(asked * _MORE, (asked + too_much) / 2)
@@ -85,7 +90,11 @@ def _check_layers(setting, rows, limit):
 
 def _try(setting, plan, inputs, labels):
     runner = Runner(setting.chain, setting.devices, plan, setting.loss, setting.optimizer)
-    footprints = runner.rehearse(inputs, labels)
+    try:
+        footprints = runner.rehearse(inputs, labels)
+    except CannotSave as error:  # then it is computed again
+        runner.close()
+        return _try(setting, plan.with_saved(plan.saved() - error.links), inputs, labels)
     jobs = runner.jobs(int(inputs[0].shape[0]))
     peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
                             device.bytes_in_use() + _KEPT_BY_THREADS, device.usable(limit))

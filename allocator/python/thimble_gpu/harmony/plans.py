@@ -6,11 +6,16 @@ import json
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Links first..last, for all samples. On every device (gpu -1): for that device's share."""
+    """Links first..last, for all samples. On every device (gpu -1): for that device's share.
+
+    `saved`: forward saves what backward needs of it, on the host, and backward does not compute
+    forward again. There is such a task of both kinds for the same links.
+    """
     first: int
     last: int
     gpu: int
     microbatches: tuple
+    saved: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +24,8 @@ class Plan:
 
     `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
     of them computes forward and backward at once. A pack of several segments becomes a task for
-    each of them: the same numbers in less memory, but what is between them goes over the host. What
-    the planner would keep or swap of activations is computed again.
+    each of them: the same numbers in less memory, but what is between them goes over the host. So
+    do activations that the planner would keep on a GPU: they are saved like those that it swaps.
     """
     mode: str  # pp: a link is on one device at a time; dp: on each, for a share of the samples
     gpus: int
@@ -33,10 +38,40 @@ class Plan:
     @classmethod
     def from_json(cls, text):
         read = json.loads(text)
-        return cls(mode=read["mode"], gpus=read["gpus"], batch=read["batch"],
-                   forward=_tasks(read["forward"]), backward=_segments(read["backward"]),
+        forward = [_cut(entry, [entry["first"]]) for entry in read["forward"]]
+        backward = [_cut(entry, entry.get("segments") or [entry["first"]])
+                    for entry in read["backward"]]
+        plan = cls(mode=read["mode"], gpus=read["gpus"], batch=read["batch"],
+                   forward=sum(forward, ()),
+                   backward=sum((tasks[::-1] for tasks in backward), ()),
                    seconds=read.get("seconds", 0.0),
                    compute_fraction=read.get("compute_fraction", 0.0))
+        return plan.with_saved({link for entry in read["backward"][1:]
+                                for link in entry.get("keep", []) + entry.get("swap", [])})
+
+    def with_saved(self, links):
+        """The same, with what these links compute forward saved for their backward.
+
+        Tasks are cut where that begins and ends. Where forward has other portions than backward,
+        it is computed again.
+        """
+        borders = {link for link in links if link - 1 not in links}
+        borders |= {link + 1 for link in links}.difference(links)
+        borders |= {task.first for task in self.forward if task.first in links}
+        last, *others = self.backward
+        backward = sum((_at(task, borders)[::-1] for task in others), ())
+        borders |= {task.first for task in backward if task.first in links}
+        borders |= {task.last + 1 for task in backward if task.first in links}
+        forward = sum((_at(task, borders) for task in self.forward), ())
+        wanted = {(task.first, task.microbatches) for task in backward if task.first in links}
+        saved = {task.first for task in forward if (task.first, task.microbatches) in wanted}
+        return dataclasses.replace(self, forward=_marked(forward, saved),
+                                   backward=(last, *_marked(backward, saved)))
+
+    def saved(self):
+        """Numbers of the links of which forward saves something."""
+        return {link for task in self.forward if task.saved
+                for link in range(task.first, task.last + 1)}
 
     def with_portions(self, portions):
         """The same, with all samples computed in these portions everywhere."""
@@ -51,16 +86,18 @@ class Plan:
         return self.with_portions(min((task.microbatches for task in tasks), key=max))
 
 
-def _segments(entries):
-    tasks = []
-    for entry in entries:
-        heads = entry.get("segments") or [entry["first"]]
-        ends = [head - 1 for head in heads[1:]] + [entry["last"]]
-        tasks += [Task(first, last, entry["gpu"], tuple(entry["microbatches"]))
-                  for first, last in reversed(list(zip(heads, ends)))]
-    return tuple(tasks)
+def _marked(tasks, saved):
+    return tuple(dataclasses.replace(task, saved=task.first in saved) for task in tasks)
 
 
-def _tasks(entries):
-    return tuple(Task(entry["first"], entry["last"], entry["gpu"], tuple(entry["microbatches"]))
-                 for entry in entries)
+def _cut(entry, heads):
+    """A task for each part of a pack, ascending."""
+    whole = Task(entry["first"], entry["last"], entry["gpu"], tuple(entry["microbatches"]))
+    return _at(whole, heads)
+
+
+def _at(task, heads):
+    heads = sorted({task.first, *(head for head in heads if task.first < head <= task.last)})
+    ends = [head - 1 for head in heads[1:]] + [task.last]
+    return tuple(dataclasses.replace(task, first=first, last=last)
+                 for first, last in zip(heads, ends))

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import rehearsal
+from thimble_gpu.harmony import routes
 from thimble_gpu.harmony.functions import Functions
 from thimble_gpu.harmony.job import Job
 from thimble_gpu.harmony.step import Step
@@ -24,6 +25,8 @@ class Runner:
         self._updates = devices.Stream("update")
         self._functions = Functions(chain, plan, loss)
         self._jobs = {}  # by size of the batch
+        self._routes = {}  # by size of the batch
+        self.traffic = routes.Traffic()  # of all steps
 
     def close(self):
         self._updates.close()
@@ -36,8 +39,10 @@ class Runner:
 
     def _make_jobs(self, batch):
         last, *others = self.plan.backward
-        tasks = [("forward", task) for task in self.plan.forward] + [("last", last)]
-        tasks += [("backward", task) for task in others if task.last >= self.chain.first_trained]
+        tasks = [("save" if task.saved else "forward", task) for task in self.plan.forward]
+        tasks += [("last", last)]
+        tasks += [("restore" if task.saved else "backward", task) for task in others
+                  if task.last >= self.chain.first_trained]
         return self._jobs_of(tasks, batch)
 
     def _jobs_of(self, tasks, batch):
@@ -54,12 +59,18 @@ class Runner:
     def infer(self, inputs):
         """Predictions of a batch, as a list on the host; computed on the devices, pack by pack."""
         batch = int(inputs[0].shape[0])
-        step = Step(self.chain, batch, inputs, None, None)
         tasks = self.plan.forward + self.plan.backward[:1]
         jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
             [("infer", task) for task in tasks], batch))
+        ways = self._routes_of(("infer", batch), jobs, self.chain.outputs)
+        step = Step(self.chain, batch, inputs, None, None, ways)
         devices.wait_for_all([step.submit(job, None) for job in jobs])
         return [step.tensor(value, (0, batch)) for value in self.chain.outputs]
+
+    def _routes_of(self, key, jobs, outputs):
+        if key not in self._routes:
+            self._routes[key] = routes.find(jobs, outputs)
+        return self._routes[key]
 
     def _shares(self, task, batch):
         if task.gpu >= 0:
@@ -78,8 +89,9 @@ class Runner:
         batch = int(inputs[0].shape[0])
         if batch not in self._jobs:
             self.rehearse(inputs, labels)
-        step = Step(self.chain, batch, inputs, labels, self._update.scale())
         jobs = self.jobs(batch)
+        step = Step(self.chain, batch, inputs, labels, self._update.scale(),
+                    self._routes_of(batch, jobs, ()), self.traffic)
         self._update.begin(_count_users(jobs))
         ends = []
         for job, following in _with_following(jobs):
@@ -90,6 +102,7 @@ class Runner:
         devices.wait_for_all(ends)
         self._update.finish()
         self._keep_state(step)
+        self.traffic.steps += 1
         loss = sum(float(value) * share for value, share in (part.peek() for part in step.losses))
         return loss, step.predictions.get((0, batch))
 

@@ -13,19 +13,22 @@ from thimble_gpu.harmony.plans import Task
 _SECONDS = 1  # of search
 
 
-def search(rows, gpus, limit, batch, mode, portion):
+def search(rows, gpus, limit, batch, mode, portion, links):
     """A Plan, or None if nothing fits into `limit` bytes on each of `gpus` devices.
 
-    `portion`: how many samples to compute at a time, or None.
+    `portion`: how many samples to compute at a time, or None. `links`: see links.py.
     """
-    options = f"gpus:{gpus},memory:{limit},batch:{batch},mode:{mode},seconds:{_SECONDS}"
+    # The optimizer runs on the host, so nothing is resident.
+    options = (f"gpus:{gpus},memory:{limit},batch:{batch},mode:{mode},seconds:{_SECONDS},"
+               "resident:off")
     core = abi.installed_core()
     info = abi.HarmonyInfo(struct_size=ctypes.sizeof(abi.HarmonyInfo))
     with tempfile.TemporaryDirectory() as folder:
         profile, found = (os.path.join(folder, name) for name in ("profile.csv", "plan.json"))
         profiler.write(rows, profile)
-        status = core.harmony_file(os.fsencode(profile), None, options.encode(),
-                                   os.fsencode(found), None, info)
+        topology = links.file_in(folder)
+        status = core.harmony_file(os.fsencode(profile), topology and os.fsencode(topology),
+                                   options.encode(), os.fsencode(found), None, info)
         if status in (abi.OUT_OF_MEMORY, abi.INTERNAL):
             return None
         if status != abi.OK:
@@ -38,7 +41,7 @@ def search(rows, gpus, limit, batch, mode, portion):
     return plan.with_portions(min(portion, share - first) for first in range(0, share, portion))
 
 
-def plain(rows, gpus, limit, batch, mode, portion):
+def plain(rows, gpus, limit, batch, mode, portion, _):
     """A Plan without search, for little memory: as many layers in a pack as fit, from the last on.
 
     In portions as they were measured, the largest in which every layer fits; None if there is none.

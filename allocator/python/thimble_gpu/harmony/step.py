@@ -1,8 +1,9 @@
 """One training step: the jobs of a plan, submitted to the streams of the devices.
 
-Every tensor between two packs goes through the host: so a device holds no more than its own pack,
-and a residual connection costs nothing while it waits. A step puts all its jobs into the streams at
-once; a job waits for the cells of those it needs. What keeps memory bounded are waits too:
+Tensors between two packs go through the host, unless the next one has room already (routes.py): so
+a device holds no more than its own pack, and a residual connection costs nothing while it waits. A
+step puts all its jobs into the streams at once; a job waits for the cells of those it needs. What
+keeps memory bounded are waits too:
   - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
     ready; and portion i is computed when the results of portion i - 2 have left. Where that does
     not fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
@@ -14,6 +15,9 @@ import tensorflow as tf
 
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony.job import Context
+from thimble_gpu.harmony.routes import Handover
+from thimble_gpu.harmony.routes import NOTHING
+from thimble_gpu.harmony.routes import Traffic
 
 
 class Pieces:
@@ -51,8 +55,11 @@ def ready(value):
 class Step:
     """The tensors of one step, all on the host, and the jobs that make them."""
 
-    def __init__(self, chain, batch, inputs, labels, scale):
+    def __init__(self, chain, batch, inputs, labels, scale, routes=None, traffic=None):
         self.batch = batch
+        self._traffic = traffic or Traffic()
+        self._routes = routes or {}
+        self._handovers = {}  # by receiver and span
         self._scale = scale  # of the loss, for mixed precision
         self._whole = (0, batch)
         self._values = {}
@@ -60,6 +67,7 @@ class Step:
             self._pieces(value).put(self._whole, ready((tensor, None)))
         self._labels = labels
         self._gradients = {}  # Value: Pieces of each pack that uses it, by its first link
+        self._saved = {}  # by first link and range of samples: what backward will need of forward
         self._states = {}  # (id of a variable, range of samples): before that was computed
         self.final_states = {}  # (lane, id of a variable): cell
         self.losses = []  # cells: (loss of a portion, its share)
@@ -92,7 +100,8 @@ class Step:
             brought = device.inward.submit(self.bring, job, span, lane.computed[distance])
             computed = device.compute.submit(self._compute, job, span, context, weights, brought,
                                              lane.left[distance])
-            left = device.outward.submit(self._take_away, job, span, computed)
+            handover = self._submit_handover(job, span, computed)
+            left = device.outward.submit(self._take_away, job, span, computed, handover)
             self.announce(job, span, left)
             lane.computed = [lane.computed[1], computed]
             lane.left = [lane.left[1], left]
@@ -102,6 +111,14 @@ class Step:
         if not (job.copies_meanwhile and job.overlaps and following.copies_meanwhile):
             lane.left[1] = lane.end
         return lane.end
+
+    def _submit_handover(self, job, span, computed):
+        route = self._routes.get(job)
+        if route is None or span not in route.receiver.spans:
+            return None
+        handover = self._handovers[route.receiver, span] = Handover(route)
+        handover.handed = job.device.outward.submit(self._hand_over, job, computed, handover)
+        return handover
 
     def _submit_weights(self, job, end):
         return job.device.inward.submit(self._bring_weights, job, end)
@@ -122,6 +139,8 @@ class Step:
                 part = _Part(cell, "state", number)
                 self._states[id(variable), following] = part
                 self.final_states[job.lane, id(variable)] = part
+        if job.saves:
+            self._saved[job.pack.first, span] = _Part(cell, "saved", None)
         if job.is_backward:
             self.losses.append(_Part(cell, "loss", None))
         if job.is_last:
@@ -136,10 +155,19 @@ class Step:
     def bring(self, job, span, before):
         """All that a portion needs, on the device; when the cell `before` is done."""
         before.wait()
-        pairs = [self._values[value].get(span) for value in job.pack.uses]
+        handover = self._handovers.get((job, span))
+        arrived = handover.ask() if handover else NOTHING
+        pairs = [(None, None) if value in arrived.values else self._values[value].get(span)
+                 for value in job.pack.uses]
         labels = self._cut_labels(span) if job.is_last else None
-        gradients = [self._gradient(value, span) for value in job.receives]
-        return job.bring(pairs, labels, gradients, self._state_before(job, span))
+        gradients = [None if value in arrived.gradients else self._gradient(value, span)
+                     for value in job.receives]
+        saved = self._saved[job.pack.first, span].peek() if job.restores else ()
+        brought = job.bring(pairs, labels, gradients, self._state_before(job, span), saved)
+        self._traffic.add(arrived, gradients + [pair[0] for value, pair in zip(job.pack.uses, pairs)
+                                                if value.maker >= 0])
+        arrived.add_to(job, brought)
+        return brought
 
     def _state_before(self, job, span):
         if job.advances_state and span != job.spans[0]:
@@ -169,8 +197,11 @@ class Step:
         return job.compute(context, held, brought.take(),
                            share=(span[1] - span[0]) / self.batch, scale=self._scale)
 
-    def _take_away(self, job, span, computed):
-        results = job.take_away(computed.take())
+    def _hand_over(self, job, computed, handover):
+        return handover.send(job, computed.peek())
+
+    def _take_away(self, job, span, computed, handover):
+        results = job.take_away(computed.take(), *(handover.not_for_the_host() if handover else ()))
         if results["loss"] is not None:
             results["loss"] += ((span[1] - span[0]) / self.batch,)
         return results

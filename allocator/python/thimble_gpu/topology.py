@@ -1,0 +1,37 @@
+"""`thimble topology`: GPUs and links of this machine, as `thimble harmony` reads them."""
+
+import sys
+
+from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.gpus import Gpus
+from thimble_gpu.harmony.machine import host_memory
+from thimble_gpu.harmony.machine import topology
+from thimble_gpu.harmony.pci import Tree
+
+FAILED = ("thimble: the topology of this machine cannot be read: {}. Write what is known into a "
+          "file, one line each: 'switch a uplink 11.5GiB', 'gpu 0 switch a', 'nvlink 0 1 23GiB'")
+
+
+def add_to(commands):
+    parser = commands.add_parser(
+        "topology", help="print the GPUs and links of this machine, for `thimble harmony`",
+        description="Prints switches, GPUs and NVLinks of this machine with their bandwidths, from "
+        "the CUDA driver and Linux' PCI tree: what --topology of `thimble harmony` reads.")
+    parser.set_defaults(function=_topology)
+
+
+def _topology(_):
+    written = read()
+    if written is None:
+        return 1
+    print(written, end="")
+    return 0
+
+
+def read():
+    """The text; None, and one line on standard error, if that does not work."""
+    try:
+        return topology(Gpus(), Tree()) + host_memory()
+    except HarmonyError as error:
+        print(FAILED.format(error), file=sys.stderr)
+        return None
