@@ -181,32 +181,49 @@ thimble_status thimble_set_limit(thimble_arena* arena, uint64_t bytes);
 
 typedef enum thimble_oom_kind {
   THIMBLE_OOM_NONE = 0,
-  THIMBLE_OOM_TRUE = 1,          /* more bytes are asked for than are free anywhere */
-  THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not in pieces that can be stitched */
+  THIMBLE_OOM_TRUE = 1,          /* what is in use and the request are more than the device has */
+  THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not as one block */
   THIMBLE_OOM_LIMIT = 3,         /* the arena's own limit stops it; the device has more */
-  THIMBLE_OOM_DRIVER = 4 /* the driver gave less than the limit allows: others hold memory */
+  THIMBLE_OOM_DRIVER =
+      4 /* the driver gave less than the limit allows: others hold it, or it refuses */
 } thimble_oom_kind;
 
 typedef struct thimble_oom {
   size_t struct_size;
   thimble_oom_kind kind;
   uint64_t requested;
-  uint64_t missing; /* how many more bytes would have made it fit */
+  uint64_t missing; /* how many more bytes, of the limit or the device, would have made it fit */
   uint64_t in_use;
   uint64_t free;
   uint64_t reserved;
   uint64_t limit;
   uint64_t largest_free;       /* without stitching */
-  uint64_t largest_stitchable; /* with stitching */
+  uint64_t largest_stitchable; /* with stitching, be that on or off */
   uint64_t device_free;        /* as the driver tells */
   uint32_t holders;            /* how many entries below are filled, largest first */
   uint64_t holder_key[8];
   uint64_t holder_bytes[8];
   uint64_t holder_blocks[8]; /* how many; blocks without a key count as one holder per size */
+  uint64_t device_total;
+  uint64_t held_outside; /* of the device, neither free nor this arena's */
+  /* What would have made it fit, as computed when it failed; never a setting that is on. */
+  uint64_t fits_limit;  /* this limit; 0: none, or the device has no more */
+  uint64_t fits_stitch; /* 1: stitch:on */
+  uint64_t fits_swap;   /* 1: swap:auto; known with swap:watch alone */
+  uint64_t swap_leaves; /* then: so many bytes leave the device */
+  uint64_t swap_stays;  /* of blocks that cannot leave now; known with swap:watch and swap:auto */
 } thimble_oom;
 
 /* Why the last request on this arena failed; kind NONE if none did. */
 thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom);
+
+/* The name of a key, NULL or "" if it has none; valid until the next call. */
+typedef const char* (*thimble_key_name)(uint64_t key, void* context);
+
+/* The same in words, as thimble_last_error() had it, but with names: `op` is who asked, `name_of`
+ * names who holds memory; either may be NULL. `buffer` and `bytes` as in thimble_snapshot(). */
+thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimble_key_name name_of,
+                                    void* context, char* buffer, size_t* bytes);
 
 /* A step of training begins: recorded in the log. */
 thimble_status thimble_mark_step(thimble_arena* arena);

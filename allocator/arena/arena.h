@@ -65,7 +65,7 @@ class Arena {
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
 
-  // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap.
+  // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap or watch.
   absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
   absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                      StreamId stream, bool takes_turn);
@@ -161,7 +161,7 @@ class Arena {
   Mutex mutex_{LockRank::kArena};
   std::condition_variable_any freed_;
   const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
-  std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null if swapping is off
+  std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null with swap:off
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;

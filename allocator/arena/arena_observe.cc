@@ -86,7 +86,7 @@ ArenaStats Arena::StatsLocked() {
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
   stats.plan = space_->plan_stats();
-  if (swapper_ != nullptr) stats.swap = swapper_->stats();
+  if (options_.swap) stats.swap = swapper_->stats();
   return stats;
 }
 

@@ -134,9 +134,14 @@ constexpr std::array<OptionKey, 17> kKeys = {{
      [](const Options& options) { return options.arena.plan_file; }},
     {"swap",
      [](absl::string_view value, Options* options) {
-       return ParseAuto(value, &options->arena.swap);
+       options->arena.swap = value == "auto";
+       options->arena.watch = value == "watch";
+       if (options->arena.swap || options->arena.watch || value == "off") return absl::OkStatus();
+       return BadValue(value, "'auto', 'watch' or 'off'");
      },
-     [](const Options& options) { return FormatAuto(options.arena.swap); }},
+     [](const Options& options) {
+       return options.arena.watch ? std::string("watch") : FormatAuto(options.arena.swap);
+     }},
     {"swap_limit",
      [](absl::string_view value, Options* options) {
        return ParseSize(value, &options->arena.swap_limit);
@@ -229,9 +234,9 @@ absl::Status CheckTogether(const Options& options) {
         "'swap_limit' says how much memory to use, 'swap_slowdown' looks for that: give one of "
         "them");
   }
-  if (options.arena.swap && options.arena.plan) {
+  if ((options.arena.swap || options.arena.watch) && options.arena.plan) {
     return absl::InvalidArgumentError(
-        "swap:auto and plan:auto do not go together yet: leave one of them out");
+        "swap:auto and swap:watch do not go together with plan:auto yet: leave one of them out");
   }
   if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
     return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),

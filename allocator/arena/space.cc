@@ -320,6 +320,23 @@ Bytes Space::LargestStitch(StreamId stream) {
   return stitcher_.LargestStitch(tag.value_or(kCleanTag));
 }
 
+Bytes Space::Shortfall(const Request& request, Placing placing) {
+  const StreamTag tag = frontier_.TagOf(request.stream).value_or(kCleanTag);
+  const Bytes bytes = request.PaddedBytes();
+  if (placing == Placing::kMoved) {
+    Bytes idle = 0;
+    ForEachIdleChunk([&](ChunkId, Extent chunk) {
+      idle += chunk.bytes();
+      return true;
+    });
+    const Bytes chunks = AlignUp(request.bytes, options_.chunk_bytes);
+    return chunks - std::min(chunks, idle);
+  }
+  if (heap_.FindFit(Pool::kLarge, tag, bytes) != kNoBlock) return 0;
+  return placing == Placing::kWhole ? ContiguousShortfall(bytes, tag)
+                                    : stitcher_.Shortfall(bytes, tag);
+}
+
 void Space::ResetPeaks() {
   peak_used_ = heap_.used_bytes() + floor_used_ - absent_bytes_;
   peak_reserved_ = reserved();

@@ -106,9 +106,13 @@ class Space {
 
   // --- Swapping (space_swap.cc), with SpaceOptions::swap only ------------------------------------
 
+  // Whether a block of this size consists of whole chunks, so that all of it can leave.
+  bool IsMovable(Bytes bytes) const { return bytes >= kMovableChunks * options_.chunk_bytes; }
   // The whole chunks of the block at `address`, as addresses: what Evict() and Fetch() are about.
-  // Blocks of some chunks and more begin and end with one. Empty for all other blocks.
+  // Empty for blocks that are not movable.
   Extent MovableOf(Address address) const;
+  // All addresses of the block there if it is large enough to be movable; otherwise empty.
+  Extent AddressesOf(Address address) const;
   // Takes the memory away from them: their bytes are elsewhere, and nobody uses them on any stream.
   // Whatever the driver refuses to unmap stays; an error means that all does.
   absl::Status Evict(Address address);
@@ -153,6 +157,10 @@ class Space {
   const PointerMap& pointers() const { return pointers_; }
   // Nothing for a stream that was never seen.
   Bytes LargestStitch(StreamId stream);
+  // How a request could be placed in what is free: in one piece, from several, or by moving some.
+  enum class Placing : std::uint8_t { kWhole, kStitched, kMoved };
+  // So many bytes of whole chunks would have to come from the driver for `request`; 0: none.
+  Bytes Shortfall(const Request& request, Placing placing);
 
   Bytes limit() const { return limit_; }
   Bytes largest_limit() const { return options_.limit; }
@@ -160,6 +168,7 @@ class Space {
   // A multiple of chunk_bytes() up to largest_limit(), and not less than is backed (P2).
   void set_limit(Bytes limit) { limit_ = limit; }
   bool stitch() const { return options_.stitch; }
+  bool plan() const { return options_.plan; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
   Bytes peak_used() const { return peak_used_; }
   Bytes peak_reserved() const { return peak_reserved_; }
@@ -171,6 +180,9 @@ class Space {
 
  private:
   using Growth = std::vector<Extent>;
+
+  // From so many chunks on, rounding up to whole ones costs little.
+  static constexpr Bytes kMovableChunks = 4;
 
   // In the map of pointers, a block of the floor is named by its seat.
   static constexpr BlockId kOnFloor = BlockId{1} << 31;
