@@ -95,8 +95,9 @@ class Jax(unittest.TestCase):
         """)
         self.assertEqual(ended.stdout, "RESOURCE_EXHAUSTED\nRESOURCE_EXHAUSTED\n")
         self.assertIn(len(ended.said), (1, 2), ended.stderr)
-        for word in ("GPU 0: out of memory", "1000.00 MiB requested", "100.00 MiB in use",
-                     "limit of 1.00 GiB", "more would do", "Largest holders: 2 x 50.00 MiB"):
+        for word in ("GPU 0: out of memory (true)", "requested  1000.00 MiB",
+                     "in use     100.00 MiB", "limit of 1.00 GiB", "needs      76.00 MiB more",
+                     "holders    2 x 50.00 MiB"):
             self.assertIn(word, ended.said[0])
 
     def test_a_fraction_is_the_limit_for_arena_and_jax(self):
