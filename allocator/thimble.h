@@ -229,7 +229,8 @@ thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimbl
 thimble_status thimble_mark_step(thimble_arena* arena);
 
 /* Writes every allocation and free from now on to `path` (binary event log). "%p" in it becomes a
- * name of its own for every log of every process. */
+ * name of its own for every log of every process. When a request fails, the file of the same name
+ * and .oom (with the number of the process for "%p") has the figures of the last one, as JSON. */
 thimble_status thimble_log_start(thimble_arena* arena, const char* path);
 thimble_status thimble_log_stop(thimble_arena* arena);
 
@@ -256,6 +257,23 @@ typedef struct thimble_log_info {
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
  * be NULL. */
 thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
+
+/* What came of a replay. */
+typedef struct thimble_replay_info {
+  size_t struct_size;
+  uint64_t reached;  /* 0: a request before the end did not fit, or the log has no such mark */
+  uint64_t fits;     /* 1: all of it, and the request at the end */
+  uint64_t requests; /* number of these that were served */
+  uint64_t peak_in_use;
+  uint64_t peak_reserved;
+} thimble_replay_info;
+
+/* The requests of an event log once more, in an arena with `options`, which must have a limit:
+ * would they have fit? No byte of memory is touched. A request that failed is not in the log but in
+ * the file LOG.oom: `bytes` is asked for at its end, which is after the `mark`-th note of what was
+ * reserved (0: after all). */
+thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
+                                  const char* options, thimble_replay_info* info);
 
 /* What a plan comes to, in the units of its file. */
 typedef struct thimble_plan_info {

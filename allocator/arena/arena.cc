@@ -153,6 +153,7 @@ absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
   last_oom_ = ExplainOom(*space_, swapper_.get(), request);
+  if (log_.enabled()) ReportOom();
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 

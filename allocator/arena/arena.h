@@ -149,6 +149,7 @@ class Arena {
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
   void ReportOp(absl::Span<const Address> blocks, const OpName& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // beside the log (oom_file.h)
 
   const ArenaOptions options_;
   const Address home_base_;
@@ -167,6 +168,8 @@ class Arena {
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Steps of the last requests, the latest first: threads begin one while others end the last.
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
+  std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given
+  std::uint64_t memory_reports_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;

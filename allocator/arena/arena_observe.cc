@@ -4,6 +4,8 @@
 #include "allocator/arena/arena.h"
 #include "allocator/arena/explain.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/whole_file.h"
+#include "allocator/observe/oom_file.h"
 
 namespace thimble {
 
@@ -24,6 +26,7 @@ void Arena::ReportChangedMemory() {
 void Arena::ReportMemory() {
   reported_reserved_ = space_->reserved();
   reported_stitches_ = space_->stitches();
+  ++memory_reports_;
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
@@ -49,6 +52,12 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
   for (const Address address : blocks) {
     if (swapper_->Knows(address)) Report(EventKind::kUse, address, 0, StreamId{}, 0);
   }
+}
+
+// A file that cannot be written is no reason to fail for another reason than memory.
+void Arena::ReportOom() {
+  ReportMemory();
+  WriteWholeFile(ToJson(last_oom_, memory_reports_), OomPathFor(log_path_)).IgnoreError();
 }
 
 // --- Statistics ----------------------------------------------------------------------------------
@@ -116,6 +125,8 @@ Snapshot Arena::GetSnapshot() {
 absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
+  log_path_ = path;
+  memory_reports_ = 0;
   ReportMemory();
   return absl::OkStatus();
 }

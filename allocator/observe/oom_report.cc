@@ -78,7 +78,7 @@ std::string SwapDoesNot(const OomReport& report) {
 // without announcements nobody knows what is idle.
 bool IsUndecided(const OomReport& report) {
   if (report.plan || report.swap.on || report.requested > report.limit) return false;
-  const bool plan_may = report.kind == OomKind::kFragmentation;
+  const bool plan_may = report.in_use + report.requested <= report.limit;
   return plan_may || !report.swap.watched;
 }
 

@@ -1,0 +1,43 @@
+#include "allocator/observe/oom_file.h"
+
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace thimble {
+
+std::string OomPathFor(const std::string& log) {
+  return absl::StrCat(absl::StrReplaceAll(log, {{"%p", absl::StrCat(getpid())}}), ".oom");
+}
+
+std::string ToJson(const OomReport& report, std::uint64_t mark) {
+  const std::vector<std::pair<const char*, std::uint64_t>> fields = {
+      {"mark", mark},
+      {"kind", static_cast<std::uint64_t>(report.kind)},
+      {"requested", report.requested},
+      {"missing", report.missing},
+      {"in_use", report.in_use},
+      {"limit", report.limit},
+      {"stitch", report.stitch ? 1 : 0},
+      {"plan", report.plan ? 1 : 0},
+      {"swap", report.swap.on ? 1 : 0},
+      {"watched", report.swap.watched ? 1 : 0},
+      {"fits_limit", report.fits_limit},
+      {"fits_stitch", report.fits_stitch ? 1 : 0},
+      {"fits_swap", report.swap.fits ? 1 : 0},
+      {"swap_leaves", report.swap.leaves},
+  };
+  return absl::StrCat("{",
+                      absl::StrJoin(fields, ", ",
+                                    [](std::string* out, const auto& field) {
+                                      absl::StrAppend(out, "\"", field.first, "\": ", field.second);
+                                    }),
+                      "}\n");
+}
+
+}  // namespace thimble
