@@ -35,6 +35,32 @@ SCATTERED = PROGRAM + textwrap.dedent("""
         free(even)
     allocate(8 << 20)
 """)
+# In every step, halves of chunks that stay and that go in turn, then a block as large as those that
+# went. At the end a block comes that stays: with the halves packed, there is room for it.
+INTERLEAVED = PROGRAM + textwrap.dedent("""
+    import time
+
+    def take(bytes, key, step):
+        core.check(core.allocate_in_step(arena, ctypes.c_size_t(bytes), zero, zero,
+                                         ctypes.c_uint64(key), ctypes.c_uint64(step), 0,
+                                         ctypes.byref(block)))
+        return ctypes.c_void_p(block.value)
+
+    zero = ctypes.c_uint64(0)
+    for step in range(1, 41):
+        stay, go = [], []
+        for key in range(1, 33):
+            stay.append(take(1 << 19, key, step))
+            go.append(take(1 << 19, 100 + key, step))
+        for old in go:
+            free(old)
+        stay.append(take(16 << 20, 500, step))
+        if step == 39:
+            take(24 << 20, 1000, step)
+        for old in stay:
+            free(old)
+        time.sleep(0.01)  # for the thread that plans
+""")
 KERAS = """
     import keras, numpy as np
     model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(2048), keras.layers.Dense(1)])
@@ -114,6 +140,35 @@ class Run(unittest.TestCase):
         figures = [line for line in ended.said if "peak 4.00 MiB" in line]
         processes = {line.partition(" of process ")[2].split(":")[0] for line in figures}
         self.assertEqual(len(processes), 3, ended.said)
+
+    # What is said to fit is run, and fits.
+    def check_failure(self, program, conf, says, fits=(), fits_not=()):
+        failed = self.thimble(program, "--conf", conf, site=self.bare)
+        self.assertNotEqual(failed.returncode, 0)
+        notes = [line for line in failed.said if "fit" in line]
+        self.assertIn(says, notes[0], failed.stderr)
+        lines = {"it fits with ": fits, "it does not fit with ": fits_not}
+        for start, settings in lines.items():
+            line = [note for note in notes if start in note]
+            self.assertEqual(bool(line), bool(settings), failed.stderr)
+            for setting in settings:
+                self.assertIn(setting, line[0], failed.stderr)
+        for setting in fits:
+            given = ",".join(part for part in conf.split(",")
+                             if part.split(":")[0] != setting.split(":")[0])
+            ended = self.thimble(program, "--conf", f"{given},{setting}", site=self.bare)
+            self.assertEqual(ended.returncode, 0, f"{setting}: {ended.stderr}")
+
+    def test_an_out_of_memory_says_which_settings_fit(self):
+        self.check_failure(SCATTERED, "device:cpu,memory:64MiB,limit:16MiB,stitch:off",
+                           "a request of 8.00 MiB did not fit (fragmentation): 8.00 MiB were in "
+                           "use, 8.00 MiB more were needed",
+                           fits=("limit:25165824", "stitch:on"), fits_not=("plan:auto",))
+
+    def test_an_out_of_memory_says_when_a_plan_fits(self):
+        self.check_failure(INTERLEAVED, "device:cpu,memory:64MiB,limit:64MiB,chunk:1MiB",
+                           "a request of 24.00 MiB did not fit", fits=("plan:auto",),
+                           fits_not=("swap:auto",))
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
         ended = self.thimble("print('done')", site=self.bare)

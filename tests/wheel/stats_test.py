@@ -129,6 +129,7 @@ class Stats(unittest.TestCase):
         text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
         for struct, names in (("thimble_stats", "STATS"), ("thimble_log_info", "LOG_INFO"),
                               ("thimble_plan_info", "PLAN_INFO"),
+                              ("thimble_replay_info", "REPLAY_INFO"),
                               ("thimble_swap_info", "SWAP_INFO"),
                               ("thimble_harmony_info", "HARMONY_INFO")):
             body = re.search(r"typedef struct %s \{(.*?)\}" % struct, text, re.DOTALL).group(1)

@@ -70,6 +70,15 @@ class HarmonyInfo(ctypes.Structure):
                 [(name, ctypes.c_uint64) for name in HARMONY_INFO])
 
 
+REPLAY_INFO = ("reached", "fits", "requests", "peak_in_use", "peak_reserved")
+
+
+class ReplayInfo(ctypes.Structure):
+    """thimble_replay_info."""
+    _fields_ = ([("struct_size", ctypes.c_size_t)] +
+                [(name, ctypes.c_uint64) for name in REPLAY_INFO])
+
+
 class ThimbleError(RuntimeError):
     """Thimble refused a request; the text says which value was wrong and what to do."""
 
@@ -92,6 +101,9 @@ _FUNCTIONS = (
     ("thimble_log_stop", ctypes.c_int, (ctypes.c_void_p,)),
     ("thimble_log_convert", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
+    ("thimble_replay_log", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p,
+      ctypes.POINTER(ReplayInfo))),
     ("thimble_plan_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
       ctypes.POINTER(PlanInfo))),

@@ -1,0 +1,72 @@
+"""What would have made a request fit that failed: what the arena computed when it did, and replays of
+the run's log with other settings."""
+
+import ctypes
+import json
+import os
+import re
+
+from thimble_gpu import abi
+from thimble_gpu import text
+
+NAME = re.compile(r"(\d+)\.log(?:\.(\d+))?\.oom")
+KINDS = ("none", "true", "fragmentation", "limit", "driver")
+# Of the options of a run, those that decide where a request goes. The limit is the arena's own.
+PLACING = ("chunk", "stitch", "plan")
+
+
+def read(folder):
+    """The last request that failed, by process and device."""
+    found = {}
+    for name in os.listdir(folder):
+        parts = NAME.fullmatch(name)
+        if parts:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found[tuple(int(part or 0) for part in parts.groups())] = json.load(file)
+    return found
+
+
+def _replay(core, path, failed, conf, **settings):
+    """Whether all of the log fits, and the request at its end."""
+    options = {key: value for key, value in text.entries(conf) if key in PLACING}
+    options.update(settings, limit=failed["limit"])
+    info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
+    core.check(core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
+                               ",".join(f"{key}:{value}" for key, value in options.items()).encode(),
+                               info))
+    return bool(info.fits)
+
+
+def _untried(failed):
+    """Settings that are off, and that a replay can judge."""
+    if failed["swap"]:
+        return []  # what left the device and came back is not in a replay
+    off = [{name: value} for name, value, on in (("stitch", "on", failed["stitch"]),
+                                                 ("plan", "auto", failed["plan"])) if not on]
+    return off + ([{**off[0], **off[1]}] if len(off) == 2 else [])
+
+
+def describe(core, path, failed, conf):
+    """Lines about a request that failed, and what would have made it fit."""
+    yield (f"a request of {text.size(failed['requested'])} did not fit "
+           f"({KINDS[failed['kind']]}): {text.size(failed['in_use'])} were in use, "
+           f"{text.size(failed['missing'])} more were needed")
+    fits, fits_not = [], []
+    if failed["fits_limit"]:
+        fits.append(f"limit:{failed['fits_limit']}")
+    if failed["watched"] and not failed["swap"]:
+        (fits if failed["fits_swap"] else fits_not).append(
+            "swap:auto" + (f" (at least {text.size(failed['swap_leaves'])} move out and back)"
+                           if failed["fits_swap"] else ""))
+    untried = _untried(failed)
+    if untried and _replay(core, path, failed, conf) is False:
+        for settings in untried:
+            name = ",".join(f"{key}:{value}" for key, value in settings.items())
+            (fits if _replay(core, path, failed, conf, **settings) else fits_not).append(name)
+    elif untried:
+        yield ("the log does not tell what other settings would do: replayed as it was, the "
+               "request fits, or it is not recorded")
+    if fits:
+        yield f"it fits with {', or '.join(fits)}"
+    if fits_not:
+        yield f"it does not fit with {', nor with '.join(fits_not)}"
