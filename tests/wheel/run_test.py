@@ -67,6 +67,14 @@ KERAS = """
     model.compile("sgd", "mse", jit_compile=False)
     model.fit(np.ones((64, 32)), np.ones((64, 1)), verbose=0)
 """
+# Activations of 32 MiB, weights of 2 MiB; 43 MiB at the peak.
+KERAS_DEEP = """
+    import keras, numpy as np
+    layers = [keras.layers.Dense(256, "relu") for _ in range(8)]
+    model = keras.Sequential([keras.Input((256,)), *layers, keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    model.fit(np.ones((4096, 256)), np.ones((4096, 1)), batch_size=4096, epochs=3, verbose=0)
+"""
 JAX = """
     import jax.numpy as jnp
     kept = jnp.ones((64, 256, 1024)).block_until_ready()
@@ -164,6 +172,20 @@ class Run(unittest.TestCase):
                            "a request of 8.00 MiB did not fit (fragmentation): 8.00 MiB were in "
                            "use, 8.00 MiB more were needed",
                            fits=("limit:25165824", "stitch:on"), fits_not=("plan:auto",))
+
+    def test_keras_hears_that_it_fits_with_swapping_and_does(self):
+        conf = "device:cpu,chunk:64KiB,retry_ms:100,limit:28MiB"
+        failed = self.thimble(KERAS_DEEP, "--conf", conf, TF_ENABLE_ONEDNN_OPTS="0",
+                              TF_CPP_MIN_LOG_LEVEL="0")
+        self.assertEqual(failed.returncode, 1, failed.stderr)
+        self.assertRegex(failed.stderr, r"\n  fits with  limit:\d+, or swap:auto \([\d.]+ MiB leave "
+                         r"the device, \d\.\d ms at 12\.3 GiB/s\)\n")
+        self.assertRegex("\n".join(failed.said), r"did not fit \(limit\): .*\nthimble:   it fits with "
+                         r"limit:\d+, or swap:auto \(at least [\d.]+ MiB move out and back\)\n"
+                         r"thimble:   it does not fit with plan:auto")
+        swapped = self.thimble(KERAS_DEEP, "--conf", conf + ",swap:auto", TF_ENABLE_ONEDNN_OPTS="0")
+        self.assertEqual(swapped.returncode, 0, swapped.stderr)
+        self.assertIn("swapped: ", "".join(swapped.said))
 
     def test_an_out_of_memory_says_when_a_plan_fits(self):
         self.check_failure(INTERLEAVED, "device:cpu,memory:64MiB,limit:64MiB,chunk:1MiB",
