@@ -297,6 +297,29 @@ thimble_status thimble_reset_peaks(thimble_arena* arena) {
   });
 }
 
+thimble_status thimble_peak_begin(thimble_arena* arena, uint64_t* mark) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (mark == nullptr) return NullArgument("mark");
+  return Guard([&] {
+    *mark = arena->arena->SetPeakMark();
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_peak_read(thimble_arena* arena, uint64_t mark, thimble_peaks* peaks) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (peaks == nullptr) return NullArgument("peaks");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto found, arena->arena->PeaksSince(mark));
+    return thimble::CopyOut(thimble_peaks{0, found.in_use, found.reserved}, peaks);
+  });
+}
+
+thimble_status thimble_peak_end(thimble_arena* arena, uint64_t mark) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] { return arena->arena->RemovePeakMark(mark); });
+}
+
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes) {
   if (arena == nullptr) return NullArgument("arena");
   return Guard([&] {

@@ -171,6 +171,21 @@ thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
 /* Peaks restart from the current values. */
 thimble_status thimble_reset_peaks(thimble_arena* arena);
 
+/* The peaks of a stretch of time. Any number of them may be open, one within another or side by
+ * side; they change neither each other nor the peaks in thimble_stats. */
+typedef struct thimble_peaks {
+  size_t struct_size;
+  uint64_t in_use; /* counts magazines as in use */
+  uint64_t reserved;
+} thimble_peaks;
+
+/* It begins now; `mark` names it. */
+thimble_status thimble_peak_begin(thimble_arena* arena, uint64_t* mark);
+/* The peaks since it began. */
+thimble_status thimble_peak_read(thimble_arena* arena, uint64_t mark, thimble_peaks* peaks);
+/* Nobody will read it any more. */
+thimble_status thimble_peak_end(thimble_arena* arena, uint64_t mark);
+
 /* Gives whole free chunks back to the driver until at most `keep_bytes` are reserved. Waits for
  * streams that may still use them. `released_bytes` may be NULL. */
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes);

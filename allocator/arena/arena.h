@@ -82,6 +82,17 @@ class Arena {
 
   ArenaStats GetStats();
   void ResetPeaks();
+
+  // Peaks of a stretch of time, beside those of GetStats() and of other marks, which do not change.
+  struct MarkedPeaks {
+    Bytes in_use = 0;  // magazines count as in use
+    Bytes reserved = 0;
+  };
+  PeakMark SetPeakMark();
+  // kInvalidArgument for a mark that is not set.
+  absl::StatusOr<MarkedPeaks> PeaksSince(PeakMark mark);
+  absl::Status RemovePeakMark(PeakMark mark);
+
   OomReport LastOom();
   Snapshot GetSnapshot();
 
@@ -174,6 +185,7 @@ class Arena {
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
+  PeakMark last_mark_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
   // The first to go.

@@ -1,6 +1,7 @@
 // The part of Arena that tells what it does: statistics, snapshots, the event log.
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/explain.h"
 #include "allocator/base/status_macros.h"
@@ -8,6 +9,14 @@
 #include "allocator/observe/oom_file.h"
 
 namespace thimble {
+namespace {
+
+absl::Status NoMark(PeakMark mark) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("peak mark ", mark, " is not set: it was removed, or is another arena's"));
+}
+
+}  // namespace
 
 // --- Event log -----------------------------------------------------------------------------------
 
@@ -84,8 +93,8 @@ ArenaStats Arena::StatsLocked() {
   stats.reserved = space_->reserved();
   stats.vacant = heap.vacant_bytes();
   stats.limit = space_->limit();
-  stats.peak_in_use = space_->peak_used();
-  stats.peak_reserved = space_->peak_reserved();
+  stats.peak_in_use = space_->used_peaks().overall();
+  stats.peak_reserved = space_->reserved_peaks().overall();
   stats.largest_free = heap.LargestFree();
   stats.largest_request = largest_request_;
   stats.alias_active = space_->stitcher().active_bytes();
@@ -107,6 +116,27 @@ ArenaStats Arena::GetStats() {
 void Arena::ResetPeaks() {
   MutexLock lock(&mutex_);
   space_->ResetPeaks();
+}
+
+PeakMark Arena::SetPeakMark() {
+  MutexLock lock(&mutex_);
+  const PeakMark mark = ++last_mark_;
+  space_->SetPeakMark(mark);
+  return mark;
+}
+
+absl::StatusOr<Arena::MarkedPeaks> Arena::PeaksSince(PeakMark mark) {
+  MutexLock lock(&mutex_);
+  const std::optional<Bytes> used = space_->used_peaks().Of(mark);
+  if (!used.has_value()) return NoMark(mark);
+  return MarkedPeaks{*used, *space_->reserved_peaks().Of(mark)};
+}
+
+absl::Status Arena::RemovePeakMark(PeakMark mark) {
+  MutexLock lock(&mutex_);
+  if (!space_->used_peaks().Of(mark).has_value()) return NoMark(mark);
+  space_->RemovePeakMark(mark);
+  return absl::OkStatus();
 }
 
 OomReport Arena::LastOom() {

@@ -131,7 +131,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   block.padding = static_cast<std::uint32_t>(address - placed.address);
   block.seat = request.seat;
   pointers_.Put(address, placed.block);
-  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_ - absent_bytes_);
+  used_peaks_.Raise(used());
   return address;
 }
 
@@ -338,8 +338,18 @@ Bytes Space::Shortfall(const Request& request, Placing placing) {
 }
 
 void Space::ResetPeaks() {
-  peak_used_ = heap_.used_bytes() + floor_used_ - absent_bytes_;
-  peak_reserved_ = reserved();
+  used_peaks_.ResetOverall(used());
+  reserved_peaks_.ResetOverall(reserved());
+}
+
+void Space::SetPeakMark(PeakMark mark) {
+  used_peaks_.Set(mark, used());
+  reserved_peaks_.Set(mark, reserved());
+}
+
+void Space::RemovePeakMark(PeakMark mark) {
+  used_peaks_.Remove(mark);
+  reserved_peaks_.Remove(mark);
 }
 
 }  // namespace thimble

@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "allocator/arena/peaks.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/driver/driver.h"
@@ -170,9 +171,13 @@ class Space {
   bool stitch() const { return options_.stitch; }
   bool plan() const { return options_.plan; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
-  Bytes peak_used() const { return peak_used_; }
-  Bytes peak_reserved() const { return peak_reserved_; }
+  Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
+  const Peaks& used_peaks() const { return used_peaks_; }
+  const Peaks& reserved_peaks() const { return reserved_peaks_; }
   void ResetPeaks();
+  // Of both.
+  void SetPeakMark(PeakMark mark);
+  void RemovePeakMark(PeakMark mark);
   std::uint64_t stitches() const { return stitches_; }
   std::uint64_t stitch_hits() const { return stitch_hits_; }
 
@@ -259,8 +264,8 @@ class Space {
   StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
   bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
   Bytes absent_bytes_ = 0;
-  Bytes peak_used_ = 0;
-  Bytes peak_reserved_ = 0;
+  Peaks used_peaks_;
+  Peaks reserved_peaks_;
   std::uint64_t stitches_ = 0;
   std::uint64_t stitch_hits_ = 0;
 };

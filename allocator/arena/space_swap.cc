@@ -32,7 +32,7 @@ absl::StatusOr<Address> Space::GrowByMoving(const Request& request, StreamTag ta
   }
   THIMBLE_RETURN_IF_ERROR(BackByMoving(offset, bytes));
   AddBacked(offset, bytes, tag);
-  peak_reserved_ = std::max(peak_reserved_, reserved());
+  reserved_peaks_.Raise(reserved());
   return TakeAt(AlignUp(offset, request.alignment), request, tag);
 }
 
@@ -125,7 +125,8 @@ absl::Status Space::Fetch(Address address) {
   }
   for (const Extent& run : runs) absent_bytes_ -= run.bytes();
   heap_.block(id).absent = false;
-  peak_reserved_ = std::max(peak_reserved_, reserved());
+  used_peaks_.Raise(used());
+  reserved_peaks_.Raise(reserved());
   return absl::OkStatus();
 }
 

@@ -125,6 +125,31 @@ static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
   EXPECT_OK(thimble_free(arena, held, 0));
 }
 
+static thimble_peaks PeaksOf(thimble_arena* arena, uint64_t mark) {
+  thimble_peaks peaks = {.struct_size = sizeof(peaks)};
+  EXPECT_OK(thimble_peak_read(arena, mark, &peaks));
+  return peaks;
+}
+
+static void MarksHavePeaksOfTheirOwn(thimble_arena* arena) {
+  void* block = NULL;
+  uint64_t outer = 0;
+  uint64_t inner = 0;
+  EXPECT_OK(thimble_peak_begin(arena, &outer));
+  const uint64_t before = PeaksOf(arena, outer).in_use;
+  EXPECT_OK(thimble_allocate(arena, 8 * kMiB, 0, 0, 0, &block));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT_OK(thimble_peak_begin(arena, &inner));
+  EXPECT_OK(thimble_allocate(arena, 4 * kMiB, 0, 0, 0, &block));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT(PeaksOf(arena, inner).in_use == before + 4 * kMiB);
+  EXPECT_OK(thimble_peak_end(arena, inner));
+  EXPECT(PeaksOf(arena, outer).in_use == before + 8 * kMiB);
+  EXPECT(PeaksOf(arena, outer).reserved >= before + 8 * kMiB);
+  EXPECT_OK(thimble_peak_end(arena, outer));
+  EXPECT_ERROR(thimble_peak_end(arena, outer), THIMBLE_INVALID_ARGUMENT, "is not set");
+}
+
 static void TrimGivesMemoryBackAndPeaksRestart(thimble_arena* arena) {
   EXPECT(StatsOf(arena).peak_reserved > kMiB);
   uint64_t released = 0;
@@ -325,6 +350,7 @@ int main(void) {
   ZeroBytesAreANullBlock(arena);
   AStitchedBlockIsOneRangeOfAddresses(arena);
   ExplainTellsWhyARequestFailed(arena);
+  MarksHavePeaksOfTheirOwn(arena);
   TrimGivesMemoryBackAndPeaksRestart(arena);
   TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
