@@ -245,7 +245,8 @@ thimble_status thimble_mark_step(thimble_arena* arena);
 
 /* Writes every allocation and free from now on to `path` (binary event log). "%p" in it becomes a
  * name of its own for every log of every process. When a request fails, the file of the same name
- * and .oom (with the number of the process for "%p") has the figures of the last one, as JSON. */
+ * and .oom (with the number of the process for "%p") has the figures of the last one, as JSON; .now
+ * has thimble_stats of less than a second ago, unless nothing was allocated or freed since. */
 thimble_status thimble_log_start(thimble_arena* arena, const char* path);
 thimble_status thimble_log_stop(thimble_arena* arena);
 

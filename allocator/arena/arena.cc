@@ -144,6 +144,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
+    ReportStats();
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -261,6 +262,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   }
   if (swapper_ != nullptr) swapper_->Remove(address);
   Report(EventKind::kFree, address, 0, stream, 0);
+  if (log_.enabled()) ReportStats();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
 }

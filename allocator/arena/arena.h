@@ -16,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -160,7 +161,9 @@ class Arena {
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
   void ReportOp(absl::Span<const Address> blocks, const OpName& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReportOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // beside the log (oom_file.h)
+  // Into files beside it (beside_log.h).
+  void ReportOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportStats() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
 
   const ArenaOptions options_;
   const Address home_base_;
@@ -180,6 +183,7 @@ class Arena {
   // Steps of the last requests, the latest first: threads begin one while others end the last.
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
   std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given
+  std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t memory_reports_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,12 +1,13 @@
 // The part of Arena that tells what it does: statistics, snapshots, the event log.
 #include <algorithm>
+#include <chrono>
 
 #include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/explain.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/base/whole_file.h"
-#include "allocator/observe/oom_file.h"
+#include "allocator/observe/beside_log.h"
 
 namespace thimble {
 namespace {
@@ -66,7 +67,15 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
 // A file that cannot be written is no reason to fail for another reason than memory.
 void Arena::ReportOom() {
   ReportMemory();
-  WriteWholeFile(ToJson(last_oom_, memory_reports_), OomPathFor(log_path_)).IgnoreError();
+  WriteWholeFile(ToJson(last_oom_, memory_reports_), PathBeside(log_path_, kOomFile)).IgnoreError();
+}
+
+void Arena::ReportStats() {
+  constexpr std::chrono::milliseconds kEvery{200};  // as often as people can read them
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_stats_) return;
+  next_stats_ = now + kEvery;
+  WriteWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
 }
 
 // --- Statistics ----------------------------------------------------------------------------------
@@ -157,6 +166,7 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
   log_path_ = path;
   memory_reports_ = 0;
+  next_stats_ = {};
   ReportMemory();
   return absl::OkStatus();
 }

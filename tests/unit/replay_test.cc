@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/base/whole_file.h"
+#include "allocator/observe/beside_log.h"
 #include "allocator/observe/event_log.h"
-#include "allocator/observe/oom_file.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 
@@ -88,7 +88,7 @@ class ReplayTest : public ArenaTest {
 
   // Where it ended; `bytes` is 0 if all of it fits.
   ReplayEnd Run(Requests requests, const ArenaOptions& options) {
-    std::remove(OomPathFor(log_).c_str());
+    std::remove(PathBeside(log_, kOomFile).c_str());
     Make(kLimit, options);
     EXPECT_TRUE(arena_->StartLog(log_, 0).ok());
     ReplayEnd end;
@@ -98,7 +98,7 @@ class ReplayTest : public ArenaTest {
       if (!program.fits()) end.bytes = arena_->LastOom().requested;
     }
     EXPECT_TRUE(arena_->log().Stop().ok());
-    const absl::StatusOr<std::string> json = ReadWholeFile(OomPathFor(log_));
+    const absl::StatusOr<std::string> json = ReadWholeFile(PathBeside(log_, kOomFile));
     EXPECT_EQ(json.ok(), end.bytes > 0);
     if (json.ok()) {
       EXPECT_THAT(*json, HasSubstr(absl::StrCat("\"requested\": ", end.bytes, ",")));

@@ -7,6 +7,7 @@ import os
 import re
 
 from thimble_gpu import abi
+from thimble_gpu import progress
 from thimble_gpu import text
 
 NAME = re.compile(r"(\d+)\.log(?:\.(\d+))?\.oom")
@@ -31,9 +32,11 @@ def _replay(core, path, failed, conf, **settings):
     options = {key: value for key, value in text.entries(conf) if key in PLACING}
     options.update(settings, limit=failed["limit"])
     info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
-    core.check(core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
-                               ",".join(f"{key}:{value}" for key, value in options.items()).encode(),
-                               info))
+    conf = ",".join(f"{key}:{value}" for key, value in options.items())
+    with progress.Progress(f"replaying with {conf}"):
+        status = core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
+                                 conf.encode(), info)
+    core.check(status)
     return bool(info.fits)
 
 

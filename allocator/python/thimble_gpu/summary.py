@@ -8,6 +8,7 @@ import time
 from thimble_gpu import abi
 from thimble_gpu import bfc
 from thimble_gpu import failure
+from thimble_gpu import progress
 from thimble_gpu import text
 
 MOST_DEVICES = 8  # that are written about
@@ -93,7 +94,8 @@ def caveat(log, most_events):
 def compare(log, deadline):
     """What BFC would have needed, or why that is not known."""
     try:
-        needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
+        with progress.Progress("what would TensorFlow's own allocator have needed?"):
+            needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
     except bfc.Unknown as reason:
         return f"what TensorFlow's own allocator (BFC) would have needed is not known: {reason}"
     in_advance = log.reserved_at_start > 0

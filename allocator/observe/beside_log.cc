@@ -1,4 +1,4 @@
-#include "allocator/observe/oom_file.h"
+#include "allocator/observe/beside_log.h"
 
 #include <unistd.h>
 
@@ -11,8 +11,8 @@
 
 namespace thimble {
 
-std::string OomPathFor(const std::string& log) {
-  return absl::StrCat(absl::StrReplaceAll(log, {{"%p", absl::StrCat(getpid())}}), ".oom");
+std::string PathBeside(const std::string& log, absl::string_view file) {
+  return absl::StrCat(absl::StrReplaceAll(log, {{"%p", absl::StrCat(getpid())}}), file);
 }
 
 std::string ToJson(const OomReport& report, std::uint64_t mark) {
