@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "allocator/swap/machine.h"
 
 namespace thimble {
 
@@ -31,6 +32,8 @@ std::string ToJson(const OomReport& report, std::uint64_t mark) {
       {"fits_stitch", report.fits_stitch ? 1 : 0},
       {"fits_swap", report.swap.fits ? 1 : 0},
       {"swap_leaves", report.swap.leaves},
+      {"bus_out", static_cast<std::uint64_t>(swap::Machine().out_bytes_per_second)},
+      {"bus_in", static_cast<std::uint64_t>(swap::Machine().in_bytes_per_second)},
   };
   return absl::StrCat("{",
                       absl::StrJoin(fields, ", ",

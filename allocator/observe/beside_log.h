@@ -15,7 +15,8 @@ inline constexpr absl::string_view kNowFile = ".now";  // the statistics of a mo
 // For the log of this path, as options have it; "%p" becomes the number of the process.
 std::string PathBeside(const std::string& log, absl::string_view file);
 
-// One JSON object of numbers. The request failed right after the log's `mark`-th kMemory event.
+// One JSON object of numbers, with the bus that swap plans are made for by default. The request
+// failed right after the log's `mark`-th kMemory event.
 std::string ToJson(const OomReport& report, std::uint64_t mark);
 
 }  // namespace thimble

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -33,6 +34,29 @@ SCATTERED = PROGRAM + textwrap.dedent("""
     blocks = [allocate(2 << 20) for _ in range(8)]
     for even in blocks[::2]:
         free(even)
+    allocate(8 << 20)
+""")
+# Steps of two ops, each of which uses a block of 8 MiB; then a third block comes.
+IDLE = PROGRAM + textwrap.dedent("""
+    import time
+
+    def use(block, op, step):
+        blocks = (ctypes.c_void_p * 1)(block.value)
+        core.check(core.pin(arena, blocks, ctypes.c_size_t(1), ctypes.c_uint64(op),
+                            ctypes.c_uint64(step), 0))
+        time.sleep(0.01)
+        core.check(core.unpin(arena, blocks, ctypes.c_size_t(1), None, ctypes.c_size_t(0),
+                              ctypes.c_uint64(0), 0))
+
+    zero = ctypes.c_uint64(0)
+    held = [allocate(8 << 20) for _ in range(2)]
+    for step in range(1, 5):
+        core.check(core.allocate_in_step(arena, ctypes.c_size_t(1 << 20), zero, zero,
+                                         ctypes.c_uint64(7), ctypes.c_uint64(step), 0,
+                                         ctypes.byref(block)))
+        free(ctypes.c_void_p(block.value))
+        for op, one in enumerate(held):
+            use(one, op + 1, step)
     allocate(8 << 20)
 """)
 # In every step, halves of chunks that stay and that go in turn, then a block as large as those that
@@ -186,6 +210,18 @@ class Run(unittest.TestCase):
         swapped = self.thimble(KERAS_DEEP, "--conf", conf + ",swap:auto", TF_ENABLE_ONEDNN_OPTS="0")
         self.assertEqual(swapped.returncode, 0, swapped.stderr)
         self.assertIn("swapped: ", "".join(swapped.said))
+
+    def test_an_out_of_memory_says_what_swapping_would_cost(self):
+        conf = "device:cpu,memory:64MiB,limit:20MiB,chunk:1MiB"
+        failed = self.thimble(IDLE, "--conf", conf, site=self.bare)
+        found = re.search(r"swap:auto \(at least 4\.00 MiB move out and back, for which a step takes "
+                          r"up to ([\d.]+) % longer at 11\.4 GiB/s\)", failed.stderr)
+        self.assertTrue(found, failed.stderr)
+        # 0.66 ms of copies in a step of at least 20 ms.
+        self.assertTrue(0 < float(found[1]) < 3.4, found[1])
+        ended = self.thimble(IDLE, "--conf", conf + ",swap:auto", site=self.bare)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("swapped: 8.00 MiB out", "".join(ended.said))
 
     def test_an_out_of_memory_says_when_a_plan_fits(self):
         self.check_failure(INTERLEAVED, "device:cpu,memory:64MiB,limit:64MiB,chunk:1MiB",

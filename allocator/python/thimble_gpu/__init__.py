@@ -36,8 +36,8 @@ _PJRT = {
     "peak_pool_bytes": "peak_reserved",
     "peak_allocated_bytes": "peak_in_use",
 }
-# Thimble's own beside them, in allocator/README.md's words. Of one moment, and exact:
-# bytes_reserved = bytes_in_use + bytes_magazines + bytes_free_small + bytes_free_large + bytes_spare
+# Thimble's own beside them, in allocator/README.md's words. Of one moment, and exact: bytes_reserved
+# is the sum of bytes_in_use, bytes_magazines, bytes_free_small, bytes_free_large and bytes_spare.
 _OWN = {
     "bytes_magazines": "magazines",  # small blocks that threads keep
     "bytes_free_small": "free_small",  # free in slabs of small blocks

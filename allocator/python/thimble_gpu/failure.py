@@ -1,5 +1,5 @@
-"""What would have made a request fit that failed: what the arena computed when it did, and replays of
-the run's log with other settings."""
+"""What would have made a request fit that failed: what the arena computed then, and replays of the
+run's log with other settings."""
 
 import ctypes
 import json
@@ -40,6 +40,31 @@ def _replay(core, path, failed, conf, **settings):
     return bool(info.fits)
 
 
+def _last_step(trace):
+    """Seconds of the ops of the last whole step; 0 if there is none."""
+    step = whole = 0
+    begun = False
+    with open(trace, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("S"):
+                whole = step if begun else 0
+                step, begun = 0, True
+            elif line.startswith("O "):
+                step += float(line.split()[2])
+    return whole
+
+
+def _cost(failed, step):
+    """What swapping costs: the copies, and a step that waits for all of them."""
+    leaves = failed["swap_leaves"]
+    cost = f"at least {text.size(leaves)} move out and back"
+    if step > 0:
+        copies = leaves / failed["bus_out"] + leaves / failed["bus_in"]
+        cost += (f", for which a step takes up to {100 * copies / step:.1f} % longer at "
+                 f"{failed['bus_in'] / 2**30:.1f} GiB/s")
+    return cost
+
+
 def _untried(failed):
     """Settings that are off, and that a replay can judge."""
     if failed["swap"]:
@@ -57,10 +82,10 @@ def describe(core, path, failed, conf):
     fits, fits_not = [], []
     if failed["fits_limit"]:
         fits.append(f"limit:{failed['fits_limit']}")
-    if failed["watched"] and not failed["swap"]:
-        (fits if failed["fits_swap"] else fits_not).append(
-            "swap:auto" + (f" (at least {text.size(failed['swap_leaves'])} move out and back)"
-                           if failed["fits_swap"] else ""))
+    if failed["fits_swap"]:
+        fits.append(f"swap:auto ({_cost(failed, _last_step(path + '.trace'))})")
+    elif failed["watched"] and not failed["swap"]:
+        fits_not.append("swap:auto")
     untried = _untried(failed)
     if untried and _replay(core, path, failed, conf) is False:
         for settings in untried:

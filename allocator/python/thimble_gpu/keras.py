@@ -11,8 +11,8 @@ from thimble_gpu import peaks
 
 
 class MemoryCallback(keras.callbacks.Callback):
-    """Adds to the logs of every epoch, and so to the history, in bytes: memory_peak (the most in use
-    during the epoch), memory_in_use and memory_reserved at its end, and memory_swapped, on the host.
+    """Adds to the logs of every epoch, and so to the history, in bytes: memory_peak (the most in
+    use during the epoch), memory_in_use, memory_reserved and memory_swapped (at its end).
 
     `device` is as everywhere in thimble_gpu; without it, TensorFlow's CPU device if Thimble serves
     that, and GPU 0 otherwise. With `log_dir`, TensorBoard gets them as scalars.
