@@ -207,7 +207,8 @@ typedef struct thimble_oom {
   size_t struct_size;
   thimble_oom_kind kind;
   uint64_t requested;
-  uint64_t missing; /* how many more bytes, of the limit or the device, would have made it fit */
+  uint64_t missing; /* how many more bytes, of the limit or the device, would have made it fit; 0:
+                       the driver refused although it has room by its own figures */
   uint64_t in_use;
   uint64_t free;
   uint64_t reserved;

@@ -182,7 +182,7 @@ class Arena {
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Steps of the last requests, the latest first: threads begin one while others end the last.
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
-  std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given
+  std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given; "": nothing is beside it
   std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t memory_reports_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;

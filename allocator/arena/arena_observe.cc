@@ -67,13 +67,14 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
 // A file that cannot be written is no reason to fail for another reason than memory.
 void Arena::ReportOom() {
   ReportMemory();
+  if (log_path_.empty()) return;
   WriteWholeFile(ToJson(last_oom_, memory_reports_), PathBeside(log_path_, kOomFile)).IgnoreError();
 }
 
 void Arena::ReportStats() {
   constexpr std::chrono::milliseconds kEvery{200};  // as often as people can read them
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_stats_) return;
+  if (now < next_stats_ || log_path_.empty()) return;
   next_stats_ = now + kEvery;
   WriteWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
 }
@@ -164,7 +165,7 @@ Snapshot Arena::GetSnapshot() {
 absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
-  log_path_ = path;
+  log_path_ = HasCompany(path) ? path : "";
   memory_reports_ = 0;
   next_stats_ = {};
   ReportMemory();

@@ -43,9 +43,7 @@ void FindFits(Space& space, const Request& request, OomReport* report) {
     report->fits_stitch = !report->stitch && !report->swap.on &&
                           space.Shortfall(request, Placing::kStitched) <= growable;
   }
-  // Refused although there seems to be room: then all of it is missing.
-  const bool refused = report->shortfall <= growable;
-  report->missing = refused ? report->shortfall : report->shortfall - growable;
+  report->missing = report->shortfall - std::min(report->shortfall, growable);
   if (report->shortfall > allowed && report->shortfall <= report->device_free) {
     report->fits_limit = backed + report->shortfall;
   }
@@ -66,6 +64,7 @@ OomReport ExplainOom(Space& space, const Swapper* swapper, const Request& reques
   report.largest_stitchable = std::max(report.largest_free, space.LargestStitch(request.stream));
   report.device_total = space.driver().properties().total_bytes;
   if (const auto info = space.driver().GetMemoryInfo(); info.ok()) {
+    report.device_told = true;
     report.device_free = info->free_bytes;
     report.held_outside =
         report.device_total - std::min(report.device_total, report.device_free + report.reserved);

@@ -1,7 +1,9 @@
 #include "allocator/observe/beside_log.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,20 @@
 #include "allocator/swap/machine.h"
 
 namespace thimble {
+namespace {
+
+// What there was to have in all: the limit, or the device if others hold too much of it.
+Bytes CapacityOf(const OomReport& report) {
+  if (!report.device_told) return report.limit;
+  return std::min(report.limit, report.reserved + report.device_free);
+}
+
+}  // namespace
+
+bool HasCompany(const std::string& log) {
+  struct stat found = {};
+  return stat(log.c_str(), &found) != 0 || S_ISREG(found.st_mode);
+}
 
 std::string PathBeside(const std::string& log, absl::string_view file) {
   return absl::StrCat(absl::StrReplaceAll(log, {{"%p", absl::StrCat(getpid())}}), file);
@@ -24,6 +40,7 @@ std::string ToJson(const OomReport& report, std::uint64_t mark) {
       {"missing", report.missing},
       {"in_use", report.in_use},
       {"limit", report.limit},
+      {"capacity", CapacityOf(report)},
       {"stitch", report.stitch ? 1 : 0},
       {"plan", report.plan ? 1 : 0},
       {"swap", report.swap.on ? 1 : 0},

@@ -86,6 +86,7 @@ bool IsUndecided(const OomReport& report) {
 
 OomKind KindOf(const OomReport& report) {
   if (report.shortfall > 0 && report.free >= report.requested) return OomKind::kFragmentation;
+  if (report.fits_stitch) return OomKind::kFragmentation;
   // Not in_use + requested: a request may be as large as 2^64.
   const Bytes beside = report.device_total - std::min(report.in_use, report.device_total);
   if (report.requested > beside) return OomKind::kTrue;
@@ -101,7 +102,8 @@ std::string FormatOom(const OomReport& report, const std::string& op, const KeyN
                   FormatBytes(report.reserved), " reserved of a limit of ",
                   FormatBytes(report.limit), "\n  free       ", FormatBytes(report.free),
                   "; largest possible block ", LargestBlock(report), "\n  device     ",
-                  FormatBytes(report.device_free), " free of ", FormatBytes(report.device_total));
+                  report.device_told ? FormatBytes(report.device_free) : "an unknown part",
+                  " free of ", FormatBytes(report.device_total));
   if (report.held_outside > 0) {
     absl::StrAppend(&text, "; ", FormatBytes(report.held_outside),
                     " are held outside Thimble, by other processes or by the driver");
@@ -110,8 +112,13 @@ std::string FormatOom(const OomReport& report, const std::string& op, const KeyN
   for (const OomReport::Holder& holder : report.holders) {
     holders.push_back(HolderText(holder, name_of));
   }
-  absl::StrAppend(&text, "\n  holders    ", holders.empty() ? "none" : absl::StrJoin(holders, "; "),
-                  "\n  needs      ", FormatBytes(report.missing), " more");
+  absl::StrAppend(&text, "\n  holders    ",
+                  holders.empty() ? "none" : absl::StrJoin(holders, "; "));
+  if (report.missing > 0) {
+    absl::StrAppend(&text, "\n  needs      ", FormatBytes(report.missing), " more");
+  } else {
+    absl::StrAppend(&text, "\n  refused    by the driver, which has room by its own figures");
+  }
   if (const std::vector<std::string> fits = Fits(report); !fits.empty()) {
     absl::StrAppend(&text, "\n  fits with  ", absl::StrJoin(fits, ", or "));
   }

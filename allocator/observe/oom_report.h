@@ -50,14 +50,15 @@ struct OomReport {
   SwapOutlook swap;
   Bytes requested = 0;
   Bytes shortfall = 0;  // what had to come from the driver, as things are set
-  Bytes missing = 0;    // of that, what neither the limit nor the device allowed
+  Bytes missing = 0;  // of that, what the limit or the device did not allow; 0: the driver refused
   Bytes in_use = 0;
   Bytes free = 0;
   Bytes reserved = 0;
   Bytes limit = 0;
   Bytes largest_free = 0;        // without stitching
   Bytes largest_stitchable = 0;  // with stitching, be that on or off
-  Bytes device_free = 0;         // as the driver tells; 0 if it does not
+  bool device_told = false;      // the driver tells what it has left:
+  Bytes device_free = 0;
   Bytes device_total = 0;
   Bytes held_outside = 0;  // of the device, neither free nor the arena's
 

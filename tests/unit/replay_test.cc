@@ -155,6 +155,23 @@ TEST_F(ReplayTest, ALogThatEndsBeforeTheMarkSaysNothing) {
   EXPECT_FALSE(outcome.fits);
 }
 
+TEST_F(ReplayTest, NothingIsWrittenBesideALogThatIsNoFile) {
+  Make(kLimit);
+  ASSERT_TRUE(arena_->StartLog("/dev/null", 0).ok());
+  EXPECT_FALSE(TryAllocate(kLimit + kChunk).ok());
+  Free(Allocate(kChunk));
+  EXPECT_FALSE(ReadWholeFile(PathBeside("/dev/null", kOomFile)).ok());
+  EXPECT_FALSE(ReadWholeFile(PathBeside("/dev/null", kNowFile)).ok());
+}
+
+TEST_F(ReplayTest, TheStatisticsAreBesideTheLog) {
+  Make(kLimit);
+  ASSERT_TRUE(arena_->StartLog(log_, 0).ok());
+  Allocate(3 * kChunk);
+  EXPECT_THAT(ReadWholeFile(PathBeside(log_, kNowFile)).value(),
+              HasSubstr(absl::StrCat("{\"in_use\":", 3 * kChunk, ",")));
+}
+
 TEST_F(ReplayTest, WithoutAnEndAllOfTheLogIsReplayed) {
   EXPECT_EQ(Run(Scatter, With(true, false)).bytes, 0u);
   const ReplayOutcome outcome = Replay({}, With(true, false));

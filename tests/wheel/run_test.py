@@ -214,8 +214,8 @@ class Run(unittest.TestCase):
     def test_an_out_of_memory_says_what_swapping_would_cost(self):
         conf = "device:cpu,memory:64MiB,limit:20MiB,chunk:1MiB"
         failed = self.thimble(IDLE, "--conf", conf, site=self.bare)
-        found = re.search(r"swap:auto \(at least 4\.00 MiB move out and back, for which a step takes "
-                          r"up to ([\d.]+) % longer at 11\.4 GiB/s\)", failed.stderr)
+        found = re.search(r"swap:auto \(at least 4\.00 MiB move out and back, an estimated ([\d.]+) "
+                          r"% slower at 11\.4 GiB/s if computing hides none of it\)", failed.stderr)
         self.assertTrue(found, failed.stderr)
         # 0.66 ms of copies in a step of at least 20 ms.
         self.assertTrue(0 < float(found[1]) < 3.4, found[1])
@@ -227,6 +227,21 @@ class Run(unittest.TestCase):
         self.check_failure(INTERLEAVED, "device:cpu,memory:64MiB,limit:64MiB,chunk:1MiB",
                            "a request of 24.00 MiB did not fit", fits=("plan:auto",),
                            fits_not=("swap:auto",))
+
+    def test_an_out_of_memory_that_is_not_recorded_is_said_to_be(self):
+        ended = self.thimble(PROGRAM + textwrap.dedent("""
+            for _ in range(5000):
+                allocate(256)
+            try:
+                allocate(16 << 20)
+            finally:
+                os._exit(1)
+        """), "--conf", "device:cpu,memory:64MiB,limit:16MiB", site=self.bare)
+        said = "\n".join(ended.said)
+        self.assertIn("did not fit (limit)", said)
+        self.assertIn("it fits with limit:18874368", said)
+        self.assertIn("the log does not tell what other settings would do", said)
+        self.assertNotIn("plan:auto", said)
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
         ended = self.thimble("print('done')", site=self.bare)

@@ -28,16 +28,16 @@ def read(folder):
 
 
 def _replay(core, path, failed, conf, **settings):
-    """Whether all of the log fits, and the request at its end."""
+    """thimble_replay_info of the log and the request at its end, in as much memory as there was."""
     options = {key: value for key, value in text.entries(conf) if key in PLACING}
-    options.update(settings, limit=failed["limit"])
+    options.update(settings, limit=failed["capacity"])
     info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
     conf = ",".join(f"{key}:{value}" for key, value in options.items())
     with progress.Progress(f"replaying with {conf}"):
         status = core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
                                  conf.encode(), info)
     core.check(status)
-    return bool(info.fits)
+    return info
 
 
 def _last_step(trace):
@@ -60,8 +60,8 @@ def _cost(failed, step):
     cost = f"at least {text.size(leaves)} move out and back"
     if step > 0:
         copies = leaves / failed["bus_out"] + leaves / failed["bus_in"]
-        cost += (f", for which a step takes up to {100 * copies / step:.1f} % longer at "
-                 f"{failed['bus_in'] / 2**30:.1f} GiB/s")
+        cost += (f", an estimated {100 * copies / step:.1f} % slower at "
+                 f"{failed['bus_in'] / 2**30:.1f} GiB/s if computing hides none of it")
     return cost
 
 
@@ -87,10 +87,11 @@ def describe(core, path, failed, conf):
     elif failed["watched"] and not failed["swap"]:
         fits_not.append("swap:auto")
     untried = _untried(failed)
-    if untried and _replay(core, path, failed, conf) is False:
+    as_it_was = _replay(core, path, failed, conf) if untried else None
+    if untried and as_it_was.reached and not as_it_was.fits:
         for settings in untried:
             name = ",".join(f"{key}:{value}" for key, value in settings.items())
-            (fits if _replay(core, path, failed, conf, **settings) else fits_not).append(name)
+            (fits if _replay(core, path, failed, conf, **settings).fits else fits_not).append(name)
     elif untried:
         yield ("the log does not tell what other settings would do: replayed as it was, the "
                "request fits, or it is not recorded")

@@ -11,8 +11,8 @@ from thimble_gpu import abi
 from thimble_gpu import summary
 from thimble_gpu import text
 
-# A log grows by 48 bytes with every allocation and free. This bound, 96 MB per device, is hundreds
-# of training steps: the others are like them.
+# A log grows by 48 bytes with every allocation, free and use. This bound, 96 MB per device, is
+# hundreds of training steps: the others are like them.
 MOST_EVENTS = 2_000_000
 FOLDER_PREFIX = "thimble-"  # of the folder with the logs, for as long as the program runs
 
