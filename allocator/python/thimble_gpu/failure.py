@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import re
+import statistics
 
 from thimble_gpu import abi
 from thimble_gpu import progress
@@ -40,18 +41,19 @@ def _replay(core, path, failed, conf, **settings):
     return info
 
 
-def _last_step(trace):
-    """Seconds of the ops of the last whole step; 0 if there is none."""
-    step = whole = 0
-    begun = False
+def _step_seconds(trace):
+    """How long the ops of a training step take. 0 unless the log has several of about the most ops:
+    a step that failed is no whole one, and what comes before training has few."""
+    steps = [[]]
     with open(trace, encoding="utf-8") as file:
         for line in file:
             if line.startswith("S"):
-                whole = step if begun else 0
-                step, begun = 0, True
+                steps.append([])
             elif line.startswith("O "):
-                step += float(line.split()[2])
-    return whole
+                steps[-1].append(float(line.split()[2]))
+    most = max(map(len, steps))
+    longest = [sum(ops) for ops in steps if len(ops) >= 0.9 * most > 0]
+    return statistics.median(longest) if len(longest) > 1 else 0
 
 
 def _cost(failed, step):
@@ -83,7 +85,7 @@ def describe(core, path, failed, conf):
     if failed["fits_limit"]:
         fits.append(f"limit:{failed['fits_limit']}")
     if failed["fits_swap"]:
-        fits.append(f"swap:auto ({_cost(failed, _last_step(path + '.trace'))})")
+        fits.append(f"swap:auto ({_cost(failed, _step_seconds(path + '.trace'))})")
     elif failed["watched"] and not failed["swap"]:
         fits_not.append("swap:auto")
     untried = _untried(failed)
