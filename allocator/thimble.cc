@@ -67,6 +67,18 @@ absl::InlinedVector<Address, 16> Addresses(const void* const* blocks, size_t cou
 
 bool TakesTurn(unsigned flags) { return (flags & THIMBLE_OP_TAKES_TURN) != 0; }
 
+// Text for a caller who may not know yet how long it is.
+absl::Status CopyText(const std::string& text, char* buffer, size_t* bytes) {
+  const size_t room = std::exchange(*bytes, text.size() + 1);
+  if (buffer == nullptr) return absl::OkStatus();
+  if (room < *bytes) {
+    return absl::InvalidArgumentError(
+        "the buffer is too small for the text: " + std::to_string(*bytes) + " bytes are needed");
+  }
+  std::memcpy(buffer, text.c_str(), *bytes);
+  return absl::OkStatus();
+}
+
 thimble_stats ToC(const ArenaStats& stats) {
   thimble_stats out = {};
   out.in_use = stats.in_use;
@@ -131,6 +143,13 @@ thimble_oom ToC(const OomReport& report) {
     out.holder_bytes[i] = report.holders[i].bytes;
     out.holder_blocks[i] = report.holders[i].blocks;
   }
+  out.device_total = report.device_total;
+  out.held_outside = report.held_outside;
+  out.fits_limit = report.fits_limit;
+  out.fits_stitch = report.fits_stitch ? 1 : 0;
+  out.fits_swap = report.swap.fits ? 1 : 0;
+  out.swap_leaves = report.swap.fits ? report.swap.leaves : 0;
+  out.swap_stays = report.swap.stays;
   return out;
 }
 
@@ -278,6 +297,29 @@ thimble_status thimble_reset_peaks(thimble_arena* arena) {
   });
 }
 
+thimble_status thimble_peak_begin(thimble_arena* arena, uint64_t* mark) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (mark == nullptr) return NullArgument("mark");
+  return Guard([&] {
+    *mark = arena->arena->SetPeakMark();
+    return absl::OkStatus();
+  });
+}
+
+thimble_status thimble_peak_read(thimble_arena* arena, uint64_t mark, thimble_peaks* peaks) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (peaks == nullptr) return NullArgument("peaks");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto found, arena->arena->PeaksSince(mark));
+    return thimble::CopyOut(thimble_peaks{0, found.in_use, found.reserved}, peaks);
+  });
+}
+
+thimble_status thimble_peak_end(thimble_arena* arena, uint64_t mark) {
+  if (arena == nullptr) return NullArgument("arena");
+  return Guard([&] { return arena->arena->RemovePeakMark(mark); });
+}
+
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes) {
   if (arena == nullptr) return NullArgument("arena");
   return Guard([&] {
@@ -297,6 +339,20 @@ thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom) {
   if (arena == nullptr) return NullArgument("arena");
   if (oom == nullptr) return NullArgument("oom");
   return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->LastOom()), oom); });
+}
+
+thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimble_key_name name_of,
+                                    void* context, char* buffer, size_t* bytes) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (bytes == nullptr) return NullArgument("bytes");
+  return Guard([&]() -> absl::Status {
+    const auto name = [&](std::uint64_t key) -> std::string {
+      const char* const found = name_of == nullptr ? nullptr : name_of(key, context);
+      return found == nullptr ? "" : found;
+    };
+    return thimble::CopyText(
+        thimble::FormatOom(arena->arena->LastOom(), op == nullptr ? "" : op, name), buffer, bytes);
+  });
 }
 
 thimble_status thimble_mark_step(thimble_arena* arena) {
@@ -322,15 +378,7 @@ thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* byte
   if (arena == nullptr) return NullArgument("arena");
   if (bytes == nullptr) return NullArgument("bytes");
   return Guard([&]() -> absl::Status {
-    const std::string json = thimble::ToJson(arena->arena->GetSnapshot());
-    const size_t room = std::exchange(*bytes, json.size() + 1);
-    if (buffer == nullptr) return absl::OkStatus();
-    if (room < *bytes) {
-      return absl::InvalidArgumentError("the buffer is too small for the snapshot: " +
-                                        std::to_string(*bytes) + " bytes are needed");
-    }
-    std::memcpy(buffer, json.c_str(), *bytes);
-    return absl::OkStatus();
+    return thimble::CopyText(thimble::ToJson(arena->arena->GetSnapshot()), buffer, bytes);
   });
 }
 

@@ -171,6 +171,21 @@ thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
 /* Peaks restart from the current values. */
 thimble_status thimble_reset_peaks(thimble_arena* arena);
 
+/* The peaks of a stretch of time. Any number of them may be open, one within another or side by
+ * side; they change neither each other nor the peaks in thimble_stats. */
+typedef struct thimble_peaks {
+  size_t struct_size;
+  uint64_t in_use; /* counts magazines as in use */
+  uint64_t reserved;
+} thimble_peaks;
+
+/* It begins now; `mark` names it. */
+thimble_status thimble_peak_begin(thimble_arena* arena, uint64_t* mark);
+/* The peaks since it began. */
+thimble_status thimble_peak_read(thimble_arena* arena, uint64_t mark, thimble_peaks* peaks);
+/* Nobody will read it any more. */
+thimble_status thimble_peak_end(thimble_arena* arena, uint64_t mark);
+
 /* Gives whole free chunks back to the driver until at most `keep_bytes` are reserved. Waits for
  * streams that may still use them. `released_bytes` may be NULL. */
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes);
@@ -181,38 +196,58 @@ thimble_status thimble_set_limit(thimble_arena* arena, uint64_t bytes);
 
 typedef enum thimble_oom_kind {
   THIMBLE_OOM_NONE = 0,
-  THIMBLE_OOM_TRUE = 1,          /* more bytes are asked for than are free anywhere */
-  THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not in pieces that can be stitched */
+  THIMBLE_OOM_TRUE = 1,          /* what is in use and the request are more than the device has */
+  THIMBLE_OOM_FRAGMENTATION = 2, /* enough bytes are free, but not as one block */
   THIMBLE_OOM_LIMIT = 3,         /* the arena's own limit stops it; the device has more */
-  THIMBLE_OOM_DRIVER = 4 /* the driver gave less than the limit allows: others hold memory */
+  THIMBLE_OOM_DRIVER =
+      4 /* the driver gave less than the limit allows: others hold it, or it refuses */
 } thimble_oom_kind;
 
 typedef struct thimble_oom {
   size_t struct_size;
   thimble_oom_kind kind;
   uint64_t requested;
-  uint64_t missing; /* how many more bytes would have made it fit */
+  uint64_t missing; /* how many more bytes, of the limit or the device, would have made it fit; 0:
+                       the driver refused although it has room by its own figures */
   uint64_t in_use;
   uint64_t free;
   uint64_t reserved;
   uint64_t limit;
   uint64_t largest_free;       /* without stitching */
-  uint64_t largest_stitchable; /* with stitching */
+  uint64_t largest_stitchable; /* with stitching, be that on or off */
   uint64_t device_free;        /* as the driver tells */
   uint32_t holders;            /* how many entries below are filled, largest first */
   uint64_t holder_key[8];
   uint64_t holder_bytes[8];
   uint64_t holder_blocks[8]; /* how many; blocks without a key count as one holder per size */
+  uint64_t device_total;
+  uint64_t held_outside; /* of the device, neither free nor this arena's */
+  /* What would have made it fit, as computed when it failed; never a setting that is on. */
+  uint64_t fits_limit;  /* this limit; 0: none, or the device has no more */
+  uint64_t fits_stitch; /* 1: stitch:on */
+  uint64_t fits_swap;   /* 1: swap:auto; known with swap:watch alone */
+  uint64_t swap_leaves; /* then: so many bytes leave the device */
+  uint64_t swap_stays;  /* of blocks that cannot leave now; known with swap:watch and swap:auto */
 } thimble_oom;
 
 /* Why the last request on this arena failed; kind NONE if none did. */
 thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom);
 
+/* The name of a key, NULL or "" if it has none; valid until the next call. */
+typedef const char* (*thimble_key_name)(uint64_t key, void* context);
+
+/* The same in words, as thimble_last_error() had it, but with names: `op` is who asked, `name_of`
+ * names who holds memory; either may be NULL. `buffer` and `bytes` as in thimble_snapshot(). */
+thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimble_key_name name_of,
+                                    void* context, char* buffer, size_t* bytes);
+
 /* A step of training begins: recorded in the log. */
 thimble_status thimble_mark_step(thimble_arena* arena);
 
 /* Writes every allocation and free from now on to `path` (binary event log). "%p" in it becomes a
- * name of its own for every log of every process. */
+ * name of its own for every log of every process. When a request fails, the file of the same name
+ * and .oom (with the number of the process for "%p") has the figures of the last one, as JSON; .now
+ * has thimble_stats of less than a second ago, unless nothing was allocated or freed since. */
 thimble_status thimble_log_start(thimble_arena* arena, const char* path);
 thimble_status thimble_log_stop(thimble_arena* arena);
 
@@ -239,6 +274,23 @@ typedef struct thimble_log_info {
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
  * be NULL. */
 thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
+
+/* What came of a replay. */
+typedef struct thimble_replay_info {
+  size_t struct_size;
+  uint64_t reached;  /* 0: a request before the end did not fit, or the log has no such mark */
+  uint64_t fits;     /* 1: all of it, and the request at the end */
+  uint64_t requests; /* number of these that were served */
+  uint64_t peak_in_use;
+  uint64_t peak_reserved;
+} thimble_replay_info;
+
+/* The requests of an event log once more, in an arena with `options`, which must have a limit:
+ * would they have fit? No byte of memory is touched. A request that failed is not in the log but in
+ * the file LOG.oom: `bytes` is asked for at its end, which is after the `mark`-th note of what was
+ * reserved (0: after all). */
+thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
+                                  const char* options, thimble_replay_info* info);
 
 /* What a plan comes to, in the units of its file. */
 typedef struct thimble_plan_info {

@@ -6,12 +6,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "allocator/arena/options.h"
+#include "allocator/arena/replay.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/base/whole_file.h"
 #include "allocator/c_status.h"
+#include "allocator/driver/host_driver.h"
 #include "allocator/harmony/json.h"
 #include "allocator/harmony/report.h"
 #include "allocator/harmony/settings.h"
+#include "allocator/observe/event_log.h"
 #include "allocator/observe/log_summary.h"
 #include "allocator/observe/swap_summary.h"
 #include "allocator/plan/csv.h"
@@ -118,6 +122,30 @@ thimble_status thimble_log_convert(const char* log, const char* trace, thimble_l
                              thimble::ConvertLog(log, trace == nullptr ? "" : trace));
     if (info == nullptr) return absl::OkStatus();
     return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
+                                  const char* options, thimble_replay_info* info) {
+  if (log == nullptr) return NullArgument("log");
+  if (info == nullptr) return NullArgument("info");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto parsed,
+                             thimble::ParseOptions(options == nullptr ? "" : options));
+    if (parsed.arena.limit == 0) {
+      return absl::InvalidArgumentError("a replay needs a limit: add limit:8GiB to the options");
+    }
+    THIMBLE_ASSIGN_OR_RETURN(const auto events, thimble::ReadEventLog(log));
+    thimble::HostOptions host;
+    host.total_bytes = thimble::RoundUp(parsed.arena.limit, host.granularity);
+    host.granularity = std::min(host.granularity, parsed.arena.chunk_bytes);
+    THIMBLE_ASSIGN_OR_RETURN(const auto driver, thimble::HostDriver::Open(host));
+    THIMBLE_ASSIGN_OR_RETURN(const auto outcome,
+                             thimble::ReplayLog(events, {mark, bytes}, parsed.arena, driver.get()));
+    return thimble::CopyOut(
+        thimble_replay_info{0, outcome.reached ? 1U : 0U, outcome.fits ? 1U : 0U, outcome.requests,
+                            outcome.peak_in_use, outcome.peak_reserved},
+        info);
   });
 }
 

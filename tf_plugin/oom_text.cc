@@ -2,83 +2,34 @@
 
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-
 namespace thimble::tf {
 namespace {
 
-std::string Size(std::uint64_t bytes) {
-  constexpr double kKiB = 1024;
-  const double size = static_cast<double>(bytes);
-  if (size < kKiB) return absl::StrCat(bytes, " B");
-  if (size < kKiB * kKiB) return absl::StrFormat("%.1f KiB", size / kKiB);
-  if (size < kKiB * kKiB * kKiB) return absl::StrFormat("%.1f MiB", size / (kKiB * kKiB));
-  return absl::StrFormat("%.2f GiB", size / (kKiB * kKiB * kKiB));
-}
+struct Naming {
+  const KeyNames& names;
+  std::string last;  // stays until the next call
+};
 
-const char* KindOf(const thimble_oom& oom) {
-  switch (oom.kind) {
-    case THIMBLE_OOM_TRUE:
-      return "the device is full";
-    case THIMBLE_OOM_FRAGMENTATION:
-      return "fragmentation";
-    case THIMBLE_OOM_LIMIT:
-      return "the limit of this process is reached";
-    case THIMBLE_OOM_DRIVER:
-      return "the device gives less than the limit allows";
-    case THIMBLE_OOM_NONE:
-      break;
-  }
-  return "unknown";
-}
-
-// Only what would help now: each case was told apart by what is free where.
-std::string Remedy(const thimble_oom& oom) {
-  switch (oom.kind) {
-    case THIMBLE_OOM_TRUE:
-      return absl::StrCat(Size(oom.missing),
-                          " less: a smaller batch, mixed precision, or tf.recompute_grad");
-    case THIMBLE_OOM_FRAGMENTATION:
-      return absl::StrCat(Size(oom.missing), " less, or stitch:on in THIMBLE_CONF if it is off; ",
-                          "stitching does not join pieces smaller than a chunk");
-    case THIMBLE_OOM_LIMIT:
-      return absl::StrCat("a limit higher by ", Size(oom.missing), "; the device has ",
-                          Size(oom.device_free), " free (limit in THIMBLE_CONF, memory_limit, ",
-                          "per_process_gpu_memory_fraction)");
-    case THIMBLE_OOM_DRIVER:
-      return absl::StrCat(Size(oom.missing), " more on the device: another process holds memory");
-    case THIMBLE_OOM_NONE:
-      break;
-  }
-  return "a smaller batch";
+const char* NameOf(std::uint64_t key, void* context) {
+  Naming& naming = *static_cast<Naming*>(context);
+  naming.last = naming.names.NameOf(key);
+  return naming.last.c_str();
 }
 
 }  // namespace
 
-std::string OomText(absl::string_view allocator, absl::string_view op, const thimble_oom& oom,
-                    const KeyNames& names) {
-  std::string text = absl::StrCat(allocator, " ran out of memory: ", KindOf(oom),
-                                  ".\n  requested  ", Size(oom.requested));
-  if (!op.empty()) absl::StrAppend(&text, " by ", op);
-  absl::StrAppend(&text, "\n  in use     ", Size(oom.in_use), " of ", Size(oom.limit),
-                  "\n  free       ", Size(oom.free), ", largest possible block ",
-                  Size(oom.largest_stitchable), " (", Size(oom.largest_free),
-                  " without stitching)\n  holders   ");
-  const char* separator = " ";
-  for (std::uint32_t i = 0; i < oom.holders; ++i) {
-    const std::string name = names.NameOf(oom.holder_key[i]);
-    absl::StrAppend(&text, separator, Size(oom.holder_bytes[i]), " ");
-    if (name.empty()) {
-      absl::StrAppend(&text, "without an op name (", oom.holder_blocks[i], " blocks)");
-    } else {
-      absl::StrAppend(&text, name);
-    }
-    separator = "; ";
+std::string OomText(thimble_arena* arena, absl::string_view op, const KeyNames& names) {
+  Naming naming{names, ""};
+  const std::string asker(op);
+  std::string text(2048, '\0');
+  thimble_status status = THIMBLE_INVALID_ARGUMENT;
+  // Another request may fail meanwhile, with more to say.
+  for (int attempt = 0; attempt < 3 && status != THIMBLE_OK; ++attempt) {
+    std::size_t bytes = text.size();
+    status = thimble_explain_text(arena, asker.c_str(), &NameOf, &naming, text.data(), &bytes);
+    text.resize(bytes);
   }
-  if (oom.holders == 0) absl::StrAppend(&text, " none");
-  absl::StrAppend(&text, "\n  would fit with ", Remedy(oom), ".");
-  return text;
+  return text.c_str();
 }
 
 }  // namespace thimble::tf

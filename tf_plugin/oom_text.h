@@ -1,4 +1,4 @@
-// What the user reads when memory runs out.
+// What the user reads when memory runs out: the core's report, with the names of ops.
 #pragma once
 
 #include <string>
@@ -9,9 +9,7 @@
 
 namespace thimble::tf {
 
-// One message: kind, what was asked for and by which op, what is free, who holds most, and what
-// would make it fit. `op` may be empty.
-std::string OomText(absl::string_view allocator, absl::string_view op, const thimble_oom& oom,
-                    const KeyNames& names);
+// About the last request that failed. `op` is who asked; it may be empty.
+std::string OomText(thimble_arena* arena, absl::string_view op, const KeyNames& names);
 
 }  // namespace thimble::tf

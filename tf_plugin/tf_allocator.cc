@@ -123,7 +123,7 @@ void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& 
     return;
   }
   if (again) {
-    LOG(WARNING) << options_.name << " ran out of memory again: " << bytes << " bytes for "
+    LOG(WARNING) << options_.name << ": out of memory again: " << bytes << " bytes for "
                  << CurrentOp() << ", and nothing was freed since.";
     return;
   }
@@ -131,10 +131,7 @@ void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& 
 }
 
 void TfAllocator::ReportNoRoomFor(absl::string_view op) const {
-  thimble_oom oom = {};
-  oom.struct_size = sizeof(oom);
-  thimble_explain(arena_, &oom);
-  LOG(WARNING) << OomText(options_.name, op, oom, names_);
+  LOG(WARNING) << options_.name << ": " << OomText(arena_, op, names_);
 }
 
 std::size_t TfAllocator::RequestedSize(const void* block) const {

@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options
                            SmallMarks::Create(space->home().capacity(), fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
   std::unique_ptr<Arena> arena(new Arena(options, std::move(space), std::move(marks)));
-  if (options.swap) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
+  if (options.swap || options.watch) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
   return arena;
 }
 
@@ -82,9 +82,9 @@ absl::Status Arena::StartSwapping() {
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   const Bytes limit =
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
-  THIMBLE_ASSIGN_OR_RETURN(
-      swapper_,
-      Swapper::Create(space_.get(), &mutex_, {limit, options_.swap_limit, options_.swap_slowdown}));
+  THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_,
+                                                     {limit, options_.watch, options_.swap_limit,
+                                                      options_.swap_slowdown}));
   return absl::OkStatus();
 }
 
@@ -144,6 +144,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
+    ReportStats();
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -152,7 +153,8 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
 absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
-  last_oom_ = ExplainOom(*space_, request);
+  last_oom_ = ExplainOom(*space_, swapper_.get(), request);
+  if (log_.enabled()) ReportOom();
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
@@ -260,6 +262,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   }
   if (swapper_ != nullptr) swapper_->Remove(address);
   Report(EventKind::kFree, address, 0, stream, 0);
+  if (log_.enabled()) ReportStats();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
 }
@@ -267,7 +270,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 // --- Swapping ----------------------------------------------------------------------------------
 
 absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
-  if (!options_.swap) return absl::OkStatus();
+  if (swapper_ == nullptr) return absl::OkStatus();
   MutexLock lock(&mutex_);
   if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
@@ -277,7 +280,7 @@ absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
 
 absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                           StreamId stream, bool takes_turn) {
-  if (!options_.swap) return absl::OkStatus();
+  if (swapper_ == nullptr) return absl::OkStatus();
   MutexLock lock(&mutex_);
   const absl::Status status = swapper_->Unpin(blocks, touched, stream, takes_turn);
   if (swapper_->WantsWork() && swap_worker_.is_idle()) swap_worker_.Wake();
@@ -292,7 +295,7 @@ void Arena::SwapAhead(const std::atomic<bool>& cancel) {
 }
 
 absl::Status Arena::Expose(absl::Span<const Address> blocks) {
-  if (!options_.swap) return absl::OkStatus();
+  if (swapper_ == nullptr) return absl::OkStatus();
   MutexLock lock(&mutex_);
   const absl::Status status = swapper_->Expose(blocks);
   return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -65,7 +66,7 @@ class Arena {
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
 
-  // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap.
+  // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap or watch.
   absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
   absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                      StreamId stream, bool takes_turn);
@@ -82,6 +83,17 @@ class Arena {
 
   ArenaStats GetStats();
   void ResetPeaks();
+
+  // Peaks of a stretch of time, beside those of GetStats() and of other marks, which do not change.
+  struct MarkedPeaks {
+    Bytes in_use = 0;  // magazines count as in use
+    Bytes reserved = 0;
+  };
+  PeakMark SetPeakMark();
+  // kInvalidArgument for a mark that is not set.
+  absl::StatusOr<MarkedPeaks> PeaksSince(PeakMark mark);
+  absl::Status RemovePeakMark(PeakMark mark);
+
   OomReport LastOom();
   Snapshot GetSnapshot();
 
@@ -149,6 +161,9 @@ class Arena {
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
   void ReportOp(absl::Span<const Address> blocks, const OpName& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Into files beside it (beside_log.h).
+  void ReportOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportStats() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
 
   const ArenaOptions options_;
   const Address home_base_;
@@ -161,16 +176,20 @@ class Arena {
   Mutex mutex_{LockRank::kArena};
   std::condition_variable_any freed_;
   const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
-  std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null if swapping is off
+  std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null with swap:off
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
   // Steps of the last requests, the latest first: threads begin one while others end the last.
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
+  std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given; "": nothing is beside it
+  std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t memory_reports_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
+  PeakMark last_mark_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
   // The first to go.

@@ -1,11 +1,23 @@
 // The part of Arena that tells what it does: statistics, snapshots, the event log.
 #include <algorithm>
+#include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/explain.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/whole_file.h"
+#include "allocator/observe/beside_log.h"
 
 namespace thimble {
+namespace {
+
+absl::Status NoMark(PeakMark mark) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("peak mark ", mark, " is not set: it was removed, or is another arena's"));
+}
+
+}  // namespace
 
 // --- Event log -----------------------------------------------------------------------------------
 
@@ -24,6 +36,7 @@ void Arena::ReportChangedMemory() {
 void Arena::ReportMemory() {
   reported_reserved_ = space_->reserved();
   reported_stitches_ = space_->stitches();
+  ++memory_reports_;
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
@@ -51,6 +64,21 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
   }
 }
 
+// A file that cannot be written is no reason to fail for another reason than memory.
+void Arena::ReportOom() {
+  ReportMemory();
+  if (log_path_.empty()) return;
+  WriteWholeFile(ToJson(last_oom_, memory_reports_), PathBeside(log_path_, kOomFile)).IgnoreError();
+}
+
+void Arena::ReportStats() {
+  constexpr std::chrono::milliseconds kEvery{200};  // as often as people can read them
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_stats_ || log_path_.empty()) return;
+  next_stats_ = now + kEvery;
+  WriteWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
+}
+
 // --- Statistics ----------------------------------------------------------------------------------
 
 ArenaStats Arena::StatsLocked() {
@@ -75,8 +103,8 @@ ArenaStats Arena::StatsLocked() {
   stats.reserved = space_->reserved();
   stats.vacant = heap.vacant_bytes();
   stats.limit = space_->limit();
-  stats.peak_in_use = space_->peak_used();
-  stats.peak_reserved = space_->peak_reserved();
+  stats.peak_in_use = space_->used_peaks().overall();
+  stats.peak_reserved = space_->reserved_peaks().overall();
   stats.largest_free = heap.LargestFree();
   stats.largest_request = largest_request_;
   stats.alias_active = space_->stitcher().active_bytes();
@@ -86,7 +114,7 @@ ArenaStats Arena::StatsLocked() {
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
   stats.plan = space_->plan_stats();
-  if (swapper_ != nullptr) stats.swap = swapper_->stats();
+  if (options_.swap) stats.swap = swapper_->stats();
   return stats;
 }
 
@@ -98,6 +126,27 @@ ArenaStats Arena::GetStats() {
 void Arena::ResetPeaks() {
   MutexLock lock(&mutex_);
   space_->ResetPeaks();
+}
+
+PeakMark Arena::SetPeakMark() {
+  MutexLock lock(&mutex_);
+  const PeakMark mark = ++last_mark_;
+  space_->SetPeakMark(mark);
+  return mark;
+}
+
+absl::StatusOr<Arena::MarkedPeaks> Arena::PeaksSince(PeakMark mark) {
+  MutexLock lock(&mutex_);
+  const std::optional<Bytes> used = space_->used_peaks().Of(mark);
+  if (!used.has_value()) return NoMark(mark);
+  return MarkedPeaks{*used, *space_->reserved_peaks().Of(mark)};
+}
+
+absl::Status Arena::RemovePeakMark(PeakMark mark) {
+  MutexLock lock(&mutex_);
+  if (!space_->used_peaks().Of(mark).has_value()) return NoMark(mark);
+  space_->RemovePeakMark(mark);
+  return absl::OkStatus();
 }
 
 OomReport Arena::LastOom() {
@@ -116,6 +165,9 @@ Snapshot Arena::GetSnapshot() {
 absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
+  log_path_ = HasCompany(path) ? path : "";
+  memory_reports_ = 0;
+  next_stats_ = {};
   ReportMemory();
   return absl::OkStatus();
 }

@@ -29,9 +29,29 @@ std::vector<OomReport::Holder> TopHolders(const Space& space) {
   return holders;
 }
 
+// What the request lacks, and which settings would have given it that: tried on what is free, where
+// the request would be placed with them.
+void FindFits(Space& space, const Request& request, OomReport* report) {
+  using Placing = Space::Placing;
+  const Bytes backed = space.home().backed_bytes();
+  const Bytes allowed = report->limit - std::min(report->limit, backed);
+  const Bytes growable = std::min(allowed, report->device_free);
+  report->shortfall = request.bytes;
+  if (request.bytes <= report->device_total) {
+    const Placing placing = report->stitch ? Placing::kStitched : Placing::kWhole;
+    report->shortfall = space.Shortfall(request, report->swap.on ? Placing::kMoved : placing);
+    report->fits_stitch = !report->stitch && !report->swap.on &&
+                          space.Shortfall(request, Placing::kStitched) <= growable;
+  }
+  report->missing = report->shortfall - std::min(report->shortfall, growable);
+  if (report->shortfall > allowed && report->shortfall <= report->device_free) {
+    report->fits_limit = backed + report->shortfall;
+  }
+}
+
 }  // namespace
 
-OomReport ExplainOom(Space& space, const Request& request) {
+OomReport ExplainOom(Space& space, const Swapper* swapper, const Request& request) {
   OomReport report;
   report.requested = request.bytes;
   report.in_use = space.heap().used_bytes() - space.absent_bytes();
@@ -40,14 +60,17 @@ OomReport ExplainOom(Space& space, const Request& request) {
   report.limit = space.limit();
   report.largest_free = space.heap().LargestFree();
   report.stitch = space.stitch();
-  report.largest_stitchable = report.largest_free;
-  if (report.stitch) {
-    report.largest_stitchable = std::max(report.largest_free, space.LargestStitch(request.stream));
-  }
-  report.missing = request.bytes - std::min(request.bytes, report.largest_stitchable);
+  report.plan = space.plan();
+  report.largest_stitchable = std::max(report.largest_free, space.LargestStitch(request.stream));
+  report.device_total = space.driver().properties().total_bytes;
   if (const auto info = space.driver().GetMemoryInfo(); info.ok()) {
+    report.device_told = true;
     report.device_free = info->free_bytes;
+    report.held_outside =
+        report.device_total - std::min(report.device_total, report.device_free + report.reserved);
   }
+  if (swapper != nullptr) report.swap = swapper->Outlook(request);
+  FindFits(space, request, &report);
   report.holders = TopHolders(space);
   report.kind = KindOf(report);
   return report;

@@ -134,9 +134,14 @@ constexpr std::array<OptionKey, 17> kKeys = {{
      [](const Options& options) { return options.arena.plan_file; }},
     {"swap",
      [](absl::string_view value, Options* options) {
-       return ParseAuto(value, &options->arena.swap);
+       options->arena.swap = value == "auto";
+       options->arena.watch = value == "watch";
+       if (options->arena.swap || options->arena.watch || value == "off") return absl::OkStatus();
+       return BadValue(value, "'auto', 'watch' or 'off'");
      },
-     [](const Options& options) { return FormatAuto(options.arena.swap); }},
+     [](const Options& options) {
+       return options.arena.watch ? std::string("watch") : FormatAuto(options.arena.swap);
+     }},
     {"swap_limit",
      [](absl::string_view value, Options* options) {
        return ParseSize(value, &options->arena.swap_limit);
@@ -234,9 +239,9 @@ absl::Status CheckTogether(const Options& options) {
         absl::StrCat("swap_limit:", options.arena.swap_limit, " is less than one chunk of ",
                      options.arena.chunk_bytes, " bytes: give at least what the largest op uses"));
   }
-  if (options.arena.swap && options.arena.plan) {
+  if ((options.arena.swap || options.arena.watch) && options.arena.plan) {
     return absl::InvalidArgumentError(
-        "swap:auto and plan:auto do not go together yet: leave one of them out");
+        "swap:auto and swap:watch do not go together with plan:auto yet: leave one of them out");
   }
   if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
     return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),

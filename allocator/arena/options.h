@@ -21,6 +21,7 @@ struct ArenaOptions {
   bool plan = false;                   // learn what training repeats and where it fits best
   std::string plan_file;               // what is learned is kept there; "": nowhere
   bool swap = false;                   // idle blocks leave the device when memory is short
+  bool watch = false;                  // they stay, but who uses them is known: for OomReport
   Bytes swap_limit = 0;                // leave when so much is reserved; 0: when there is no more
   std::uint64_t swap_slowdown = 0;     // ppm that may be lost to need less; 0: leave when they must
   Bytes host_limit = 0;                // most bytes of them on the host; 0: half of the machine's

@@ -131,7 +131,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   block.padding = static_cast<std::uint32_t>(address - placed.address);
   block.seat = request.seat;
   pointers_.Put(address, placed.block);
-  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_ - absent_bytes_);
+  used_peaks_.Raise(used());
   return address;
 }
 
@@ -320,9 +320,36 @@ Bytes Space::LargestStitch(StreamId stream) {
   return stitcher_.LargestStitch(tag.value_or(kCleanTag));
 }
 
+Bytes Space::Shortfall(const Request& request, Placing placing) {
+  const StreamTag tag = frontier_.TagOf(request.stream).value_or(kCleanTag);
+  const Bytes bytes = request.PaddedBytes();
+  if (placing == Placing::kMoved) {
+    Bytes idle = 0;
+    ForEachIdleChunk([&](ChunkId, Extent chunk) {
+      idle += chunk.bytes();
+      return true;
+    });
+    const Bytes chunks = AlignUp(request.bytes, options_.chunk_bytes);
+    return chunks - std::min(chunks, idle);
+  }
+  if (heap_.FindFit(Pool::kLarge, tag, bytes) != kNoBlock) return 0;
+  return placing == Placing::kWhole ? ContiguousShortfall(bytes, tag)
+                                    : stitcher_.Shortfall(bytes, tag);
+}
+
 void Space::ResetPeaks() {
-  peak_used_ = heap_.used_bytes() + floor_used_ - absent_bytes_;
-  peak_reserved_ = reserved();
+  used_peaks_.ResetOverall(used());
+  reserved_peaks_.ResetOverall(reserved());
+}
+
+void Space::SetPeakMark(PeakMark mark) {
+  used_peaks_.Set(mark, used());
+  reserved_peaks_.Set(mark, reserved());
+}
+
+void Space::RemovePeakMark(PeakMark mark) {
+  used_peaks_.Remove(mark);
+  reserved_peaks_.Remove(mark);
 }
 
 }  // namespace thimble

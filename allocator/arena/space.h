@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "allocator/arena/peaks.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/driver/driver.h"
@@ -106,9 +107,13 @@ class Space {
 
   // --- Swapping (space_swap.cc), with SpaceOptions::swap only ------------------------------------
 
+  // Whether a block of this size consists of whole chunks, so that all of it can leave.
+  bool IsMovable(Bytes bytes) const { return bytes >= kMovableChunks * options_.chunk_bytes; }
   // The whole chunks of the block at `address`, as addresses: what Evict() and Fetch() are about.
-  // Blocks of some chunks and more begin and end with one. Empty for all other blocks.
+  // Empty for blocks that are not movable.
   Extent MovableOf(Address address) const;
+  // All addresses of the block there if it is large enough to be movable; otherwise empty.
+  Extent AddressesOf(Address address) const;
   // Takes the memory away from them: their bytes are elsewhere, and nobody uses them on any stream.
   // Whatever the driver refuses to unmap stays; an error means that all does.
   absl::Status Evict(Address address);
@@ -153,6 +158,10 @@ class Space {
   const PointerMap& pointers() const { return pointers_; }
   // Nothing for a stream that was never seen.
   Bytes LargestStitch(StreamId stream);
+  // How a request could be placed in what is free: in one piece, from several, or by moving some.
+  enum class Placing : std::uint8_t { kWhole, kStitched, kMoved };
+  // So many bytes of whole chunks would have to come from the driver for `request`; 0: none.
+  Bytes Shortfall(const Request& request, Placing placing);
 
   Bytes limit() const { return limit_; }
   Bytes largest_limit() const { return options_.limit; }
@@ -160,10 +169,15 @@ class Space {
   // A multiple of chunk_bytes() up to largest_limit(), and not less than is backed (P2).
   void set_limit(Bytes limit) { limit_ = limit; }
   bool stitch() const { return options_.stitch; }
+  bool plan() const { return options_.plan; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
-  Bytes peak_used() const { return peak_used_; }
-  Bytes peak_reserved() const { return peak_reserved_; }
+  Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
+  const Peaks& used_peaks() const { return used_peaks_; }
+  const Peaks& reserved_peaks() const { return reserved_peaks_; }
   void ResetPeaks();
+  // Of both.
+  void SetPeakMark(PeakMark mark);
+  void RemovePeakMark(PeakMark mark);
   std::uint64_t stitches() const { return stitches_; }
   std::uint64_t stitch_hits() const { return stitch_hits_; }
 
@@ -171,6 +185,9 @@ class Space {
 
  private:
   using Growth = std::vector<Extent>;
+
+  // From so many chunks on, rounding up to whole ones costs little.
+  static constexpr Bytes kMovableChunks = 4;
 
   // In the map of pointers, a block of the floor is named by its seat.
   static constexpr BlockId kOnFloor = BlockId{1} << 31;
@@ -247,8 +264,8 @@ class Space {
   StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
   bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
   Bytes absent_bytes_ = 0;
-  Bytes peak_used_ = 0;
-  Bytes peak_reserved_ = 0;
+  Peaks used_peaks_;
+  Peaks reserved_peaks_;
   std::uint64_t stitches_ = 0;
   std::uint64_t stitch_hits_ = 0;
 };

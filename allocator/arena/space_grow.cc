@@ -19,7 +19,7 @@ bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
   // Holes are refilled first, but for those a plan has left.
   if (heap_.held_bytes() == 0 && heap_.FirstVacant() != kNoBlock) return false;
   const Bytes growth = ContiguousShortfall(bytes, tag);
-  const Bytes peak = std::max(peak_used_, heap_.used_bytes() + floor_used_ + bytes);
+  const Bytes peak = std::max(used_peaks_.overall(), heap_.used_bytes() + floor_used_ + bytes);
   if (reserved() + growth > peak + AllowedSlack(peak, stitches_ - stitch_hits_)) return false;
   return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
 }
@@ -54,7 +54,7 @@ absl::StatusOr<Space::Growth> Space::TakeFromDriver(Bytes bytes, StreamTag tag, 
     UndoGrowth(growth);
     return status;
   }
-  peak_reserved_ = std::max(peak_reserved_, reserved());
+  reserved_peaks_.Raise(reserved());
   return growth;
 }
 

@@ -22,7 +22,7 @@ inline Address Space::FloorFit(const Place& place, const Request& request, Strea
   const Address address = home_->base() + place.offset;
   pointers_.Put(address, request.seat | kOnFloor);
   floor_used_ += request.bytes;
-  peak_used_ = std::max(peak_used_, heap_.used_bytes() + floor_used_);
+  used_peaks_.Raise(used());
   return address;
 }
 

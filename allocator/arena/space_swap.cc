@@ -12,17 +12,11 @@
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
-namespace {
-
-// From so many chunks on, rounding up to whole ones costs little.
-constexpr Bytes kMovableChunks = 4;
-
-}  // namespace
 
 // --- Allocate ----------------------------------------------------------------------------------
 
 void Space::MakeMovable(Request* request) const {
-  if (request->bytes < kMovableChunks * options_.chunk_bytes) return;
+  if (!IsMovable(request->bytes)) return;
   request->bytes = AlignUp(request->bytes, options_.chunk_bytes);
   request->alignment =
       std::max(request->alignment, std::min(options_.chunk_bytes, HomeSpace::kAlignment));
@@ -38,7 +32,7 @@ absl::StatusOr<Address> Space::GrowByMoving(const Request& request, StreamTag ta
   }
   THIMBLE_RETURN_IF_ERROR(BackByMoving(offset, bytes));
   AddBacked(offset, bytes, tag);
-  peak_reserved_ = std::max(peak_reserved_, reserved());
+  reserved_peaks_.Raise(reserved());
   return TakeAt(AlignUp(offset, request.alignment), request, tag);
 }
 
@@ -79,9 +73,15 @@ Extent Space::WholeChunksOf(const Block& block) const {
 
 Extent Space::MovableOf(Address address) const {
   const Block* const block = Find(address);
-  if (block == nullptr || block->bytes < kMovableChunks * options_.chunk_bytes) return {};
+  if (block == nullptr || !IsMovable(block->bytes)) return {};
   const Extent chunks = WholeChunksOf(*block);
   return {home_->base() + chunks.begin, home_->base() + chunks.end};
+}
+
+Extent Space::AddressesOf(Address address) const {
+  const Block* const block = Find(address);
+  if (block == nullptr || !IsMovable(BytesOf(*block))) return {};
+  return {address, address + BytesOf(*block) - block->padding};
 }
 
 absl::Status Space::Evict(Address address) {
@@ -125,7 +125,8 @@ absl::Status Space::Fetch(Address address) {
   }
   for (const Extent& run : runs) absent_bytes_ -= run.bytes();
   heap_.block(id).absent = false;
-  peak_reserved_ = std::max(peak_reserved_, reserved());
+  used_peaks_.Raise(used());
+  reserved_peaks_.Raise(reserved());
   return absl::OkStatus();
 }
 

@@ -14,19 +14,22 @@ namespace thimble {
 
 absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mutex,
                                                          const Options& options) {
-  THIMBLE_ASSIGN_OR_RETURN(auto pool, HostPool::Create(options.host_limit, &space->driver()));
+  std::unique_ptr<HostPool> pool;
+  if (!options.watch) {
+    THIMBLE_ASSIGN_OR_RETURN(pool, HostPool::Create(options.host_limit, &space->driver()));
+  }
   return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool), options));
 }
 
 Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options)
-    : space_(space), mutex_(mutex), pool_(std::move(pool)) {
+    : space_(space), mutex_(mutex), pool_(std::move(pool)), host_limit_(options.host_limit) {
   if (options.goal > 0) space_->set_goal(RoundDown(options.goal, space_->chunk_bytes()));
   if (options.slowdown > 0) goal_search_.emplace(options.slowdown, space_->limit());
   round_.begin = Clock::now();
 }
 
 void Swapper::Add(Address address, std::uint64_t op, std::uint64_t step) {
-  const Extent movable = space_->MovableOf(address);
+  const Extent movable = IsWatching() ? space_->AddressesOf(address) : space_->MovableOf(address);
   if (movable.bytes() > 0) table_.Add(address, movable, op, step);
 }
 
@@ -112,7 +115,7 @@ void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
     ++turn_depth_;
     return;
   }
-  if (2 * space_->reserved() <= space_->goal()) return;
+  if (IsWatching() || 2 * space_->reserved() <= space_->goal()) return;
   const auto deadline = Clock::now() + kTurnPatience;
   while (turn_depth_ > 0 && Clock::now() < deadline) {
     mutex_->WaitUntil(changed_, deadline);
@@ -149,6 +152,7 @@ absl::Status Swapper::MakeRoom(const Attempt& attempt) {
 }
 
 bool Swapper::EvictOne() {
+  if (IsWatching()) return false;
   const SwapId id = table_.LastUsed();
   return id != kNoSwap && Evict(id);
 }

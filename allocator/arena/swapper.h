@@ -14,6 +14,9 @@
 // limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
 // after kTurnPatience nobody waits for it, so that an op which waits for another cannot stop it.
 //
+// Watching: nothing leaves, nobody waits and there is no host memory, but it is known who uses
+// what, so that Outlook() can tell what swapping would have done.
+//
 // All calls with the arena's mutex (LockRank::kArena) held; those that say so release it meanwhile.
 #pragma once
 
@@ -33,6 +36,7 @@
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
+#include "allocator/observe/oom_report.h"
 #include "allocator/observe/stats.h"
 #include "allocator/swap/goal_search.h"
 #include "allocator/swap/host_pool.h"
@@ -54,6 +58,7 @@ class Swapper {
 
   struct Options {
     Bytes host_limit = 0;        // a positive multiple of the page size
+    bool watch = false;          // only
     Bytes goal = 0;              // 0: the limit
     std::uint64_t slowdown = 0;  // ppm of time that may be lost to lower it; 0: it stays
   };
@@ -97,6 +102,9 @@ class Swapper {
   // Whether WorkAhead() may have something to do.
   bool WantsWork() const { return WantsToComeDown() || WantsToFetch() || RoundIsOver(); }
 
+  // What could leave, and whether that makes room for `request`. O(blocks).
+  SwapOutlook Outlook(const Request& request) const;
+
   SwapStats stats() const;
   void CheckInvariants() const;
 
@@ -104,6 +112,11 @@ class Swapper {
   using Clock = std::chrono::steady_clock;
 
   Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options);
+
+  bool IsWatching() const { return pool_ == nullptr; }
+  Bytes HostRoom() const;
+  struct Weights;
+  Weights Weigh() const;
 
   void TakeTurn();
   void LeaveTurn();
@@ -129,7 +142,8 @@ class Swapper {
 
   Space* const space_;
   Mutex* const mutex_;
-  const std::unique_ptr<HostPool> pool_;
+  const std::unique_ptr<HostPool> pool_;  // null if it watches only
+  const Bytes host_limit_;
   SwapTable table_;
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
   std::thread::id turn_;                 // whose it is; nobody's

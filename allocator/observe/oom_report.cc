@@ -4,62 +4,132 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "allocator/swap/machine.h"
 
 namespace thimble {
 namespace {
 
-const char* Remedy(const OomReport& report) {
-  switch (report.kind) {
+const char* Headline(OomKind kind) {
+  switch (kind) {
     case OomKind::kNone:
-      return "";
+      return "out of memory";
     case OomKind::kTrue:
-      return "The device has no more: use a smaller batch or a smaller model.";
+      return "out of memory (true): what is in use and the request are more than the device has";
     case OomKind::kFragmentation:
-      return report.stitch ? "Enough is free, but in pieces smaller than a chunk."
-                           : "Enough is free, but not in one piece, and stitching is off.";
+      return "out of memory (fragmentation): enough is free, but not as one block";
     case OomKind::kLimit:
-      return "Raise the limit: the device has more.";
+      return "out of memory (limit): the limit stops it, and the device has more";
     case OomKind::kDriver:
-      return "The limit allows it, but the device did not give it: another process may hold it.";
+      return "out of memory (driver): the device did not give what the limit allows";
   }
   return "";
 }
 
-void AppendBlocks(const OomReport::Holder& holder, std::string* text) {
-  if (holder.key != 0 || holder.blocks == 1) {
-    absl::StrAppend(text, FormatBytes(holder.bytes));
-  } else {
-    absl::StrAppend(text, holder.blocks, " x ", FormatBytes(holder.bytes / holder.blocks));
+std::string LargestBlock(const OomReport& report) {
+  const std::string whole = FormatBytes(report.largest_free);
+  const std::string stitched = FormatBytes(report.largest_stitchable);
+  if (report.swap.on) return whole;  // pieces are moved, not stitched
+  return report.stitch ? absl::StrCat(stitched, " (", whole, " without stitching)")
+                       : absl::StrCat(whole, " (", stitched, " with stitching, which is off)");
+}
+
+std::string HolderText(const OomReport::Holder& holder, const KeyName& name_of) {
+  if (holder.key == 0) {
+    const std::string each = FormatBytes(holder.bytes / holder.blocks);
+    return holder.blocks == 1 ? each : absl::StrCat(holder.blocks, " x ", each);
   }
+  const std::string name = name_of == nullptr ? "" : name_of(holder.key);
+  return absl::StrCat(FormatBytes(holder.bytes), " ",
+                      name.empty() ? absl::StrFormat("%#x", holder.key) : name);
+}
+
+// What moving `bytes` takes on the machine that swap plans are made for by default.
+std::string CopyTime(Bytes bytes) {
+  const auto bus = static_cast<double>(swap::Machine().out_bytes_per_second);
+  return absl::StrFormat("%.1f ms at %.1f GiB/s", 1e3 * static_cast<double>(bytes) / bus,
+                         bus / static_cast<double>(kGiB));
+}
+
+std::vector<std::string> Fits(const OomReport& report) {
+  std::vector<std::string> fits;
+  if (report.fits_limit > 0) fits.push_back(absl::StrCat("limit:", report.fits_limit));
+  if (report.fits_stitch) fits.push_back("stitch:on");
+  if (report.swap.fits) {
+    fits.push_back(report.swap.leaves == 0
+                       ? "swap:auto (pieces are moved, and no block leaves)"
+                       : absl::StrCat("swap:auto (", FormatBytes(report.swap.leaves),
+                                      " leave the device, ", CopyTime(report.swap.leaves), ")"));
+  }
+  return fits;
+}
+
+// Why swap:auto is not among what fits, where that is known.
+std::string SwapDoesNot(const OomReport& report) {
+  const SwapOutlook& swap = report.swap;
+  if (swap.fits || report.plan) return "";
+  if (report.requested > report.limit) return "the request alone is larger than the limit";
+  if (!swap.watched) return "";
+  return absl::StrCat(FormatBytes(swap.stays), " cannot leave now, ", FormatBytes(swap.idle),
+                      " can, and the host has room for ", FormatBytes(swap.host_room));
+}
+
+// Whether a setting is left that only a recorded run can judge: plans pack what is scattered, and
+// without announcements nobody knows what is idle.
+bool IsUndecided(const OomReport& report) {
+  if (report.plan || report.swap.on || report.requested > report.limit) return false;
+  const bool plan_may = report.in_use + report.requested <= report.limit;
+  return plan_may || !report.swap.watched;
 }
 
 }  // namespace
 
 OomKind KindOf(const OomReport& report) {
-  if (report.free >= report.requested) return OomKind::kFragmentation;
-  // Not reserved + missing: a request may be as large as 2^64.
+  if (report.shortfall > 0 && report.free >= report.requested) return OomKind::kFragmentation;
+  if (report.fits_stitch) return OomKind::kFragmentation;
+  // Not in_use + requested: a request may be as large as 2^64.
+  const Bytes beside = report.device_total - std::min(report.in_use, report.device_total);
+  if (report.requested > beside) return OomKind::kTrue;
   const Bytes allowed = report.limit - std::min(report.reserved, report.limit);
-  if (report.missing <= allowed) return OomKind::kDriver;
-  return report.device_free >= report.missing ? OomKind::kLimit : OomKind::kTrue;
+  if (report.shortfall > allowed && report.device_free >= report.shortfall) return OomKind::kLimit;
+  return OomKind::kDriver;
 }
 
-std::string FormatOom(const OomReport& report) {
-  std::string text = absl::StrCat("out of memory: ", FormatBytes(report.requested), " requested; ",
-                                  FormatBytes(report.in_use), " in use, ", FormatBytes(report.free),
-                                  " free (largest block ", FormatBytes(report.largest_free));
-  if (report.stitch) {
-    absl::StrAppend(&text, ", ", FormatBytes(report.largest_stitchable), " with stitching");
+std::string FormatOom(const OomReport& report, const std::string& op, const KeyName& name_of) {
+  std::string text = absl::StrCat(Headline(report.kind), ".\n  requested  ",
+                                  FormatBytes(report.requested), op.empty() ? "" : " by ", op);
+  absl::StrAppend(&text, "\n  in use     ", FormatBytes(report.in_use), "; ",
+                  FormatBytes(report.reserved), " reserved of a limit of ",
+                  FormatBytes(report.limit), "\n  free       ", FormatBytes(report.free),
+                  "; largest possible block ", LargestBlock(report), "\n  device     ",
+                  report.device_told ? FormatBytes(report.device_free) : "an unknown part",
+                  " free of ", FormatBytes(report.device_total));
+  if (report.held_outside > 0) {
+    absl::StrAppend(&text, "; ", FormatBytes(report.held_outside),
+                    " are held outside Thimble, by other processes or by the driver");
   }
-  absl::StrAppend(&text, "), ", FormatBytes(report.reserved), " reserved of a limit of ",
-                  FormatBytes(report.limit), ". ");
-  if (report.missing > 0) absl::StrAppend(&text, FormatBytes(report.missing), " more would do. ");
-  absl::StrAppend(&text, Remedy(report));
-  const char* separator = " Largest holders: ";
+  std::vector<std::string> holders;
   for (const OomReport::Holder& holder : report.holders) {
-    absl::StrAppend(&text, separator);
-    if (holder.key != 0) absl::StrAppendFormat(&text, "%#x ", holder.key);
-    AppendBlocks(holder, &text);
-    separator = "; ";
+    holders.push_back(HolderText(holder, name_of));
+  }
+  absl::StrAppend(&text, "\n  holders    ",
+                  holders.empty() ? "none" : absl::StrJoin(holders, "; "));
+  if (report.missing > 0) {
+    absl::StrAppend(&text, "\n  needs      ", FormatBytes(report.missing), " more");
+  } else {
+    absl::StrAppend(&text, "\n  refused    by the driver, which has room by its own figures");
+  }
+  if (const std::vector<std::string> fits = Fits(report); !fits.empty()) {
+    absl::StrAppend(&text, "\n  fits with  ", absl::StrJoin(fits, ", or "));
+  }
+  if (const std::string why = SwapDoesNot(report); !why.empty()) {
+    absl::StrAppend(
+        &text,
+        report.swap.on ? "\n  swapping   does not help: " : "\n  not with   swap:auto: ", why);
+  }
+  if (IsUndecided(report)) {
+    absl::StrAppend(&text, "\n  also       `thimble run -- PROGRAM` tries the other settings on ",
+                    "what it records, and says which fit");
   }
   return text;
 }

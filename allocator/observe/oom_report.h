@@ -1,7 +1,13 @@
-// Why a request failed, in figures and in words.
+// Why a request failed, and what would have made it fit, in figures and in words.
+//
+// Every sentence that names a setting was computed from the arena as it was when the request
+// failed: which pieces were free, which blocks were idle, what the driver and the host had left. A
+// setting that is on is never named, and where the arena cannot know it says nothing
+// (docs/009-out-of-memory.md).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,10 +17,21 @@ namespace thimble {
 
 enum class OomKind : std::uint8_t {
   kNone,
-  kTrue,           // more is asked for than is free anywhere
-  kFragmentation,  // enough bytes are free, but not in pieces that can be put together
+  kTrue,           // what is in use and the request are more than the device has
+  kFragmentation,  // enough bytes are free, but not as one block
   kLimit,          // the arena's own limit stops it; the device has more
-  kDriver,         // the driver gave less than the limit allows: others hold memory
+  kDriver,         // the driver gave less than the limit allows: others hold it, or it refuses
+};
+
+// What the arena knows about moving idle blocks to the host.
+struct SwapOutlook {
+  bool on = false;       // swap:auto: whatever could leave has left already
+  bool watched = false;  // uses are announced, so the following is known
+  Bytes stays = 0;       // of blocks that cannot leave now: in use by an op, or by others unseen
+  Bytes idle = 0;        // of the others
+  Bytes host_room = 0;   // what the host would take of them
+  bool fits = false;     // with swap:auto, if that is off
+  Bytes leaves = 0;      // then: so many of the idle bytes leave
 };
 
 struct OomReport {
@@ -29,22 +46,37 @@ struct OomReport {
 
   OomKind kind = OomKind::kNone;
   bool stitch = true;  // whether the arena may put blocks together
+  bool plan = false;   // whether it plans
+  SwapOutlook swap;
   Bytes requested = 0;
-  Bytes missing = 0;  // so many bytes more would have made it fit
+  Bytes shortfall = 0;  // what had to come from the driver, as things are set
+  Bytes missing = 0;  // of that, what the limit or the device did not allow; 0: the driver refused
   Bytes in_use = 0;
   Bytes free = 0;
   Bytes reserved = 0;
   Bytes limit = 0;
   Bytes largest_free = 0;        // without stitching
-  Bytes largest_stitchable = 0;  // with stitching, if that is on
-  Bytes device_free = 0;         // as the driver tells; 0 if it does not
-  std::vector<Holder> holders;   // who holds most, largest first
+  Bytes largest_stitchable = 0;  // with stitching, be that on or off
+  bool device_told = false;      // the driver tells what it has left:
+  Bytes device_free = 0;
+  Bytes device_total = 0;
+  Bytes held_outside = 0;  // of the device, neither free nor the arena's
+
+  // What would have made it fit, each by itself.
+  Bytes fits_limit = 0;      // this limit, of which the device has enough; 0: none
+  bool fits_stitch = false;  // stitching, which is off
+
+  std::vector<Holder> holders;  // who holds most, largest first
 };
 
 // What the figures say about the cause; needs everything but kind.
 OomKind KindOf(const OomReport& report);
 
-// One paragraph for a log or an exception: what was asked, what there is, what would help.
-std::string FormatOom(const OomReport& report);
+// How the report names a holder; "" where the key has no name.
+using KeyName = std::function<std::string(std::uint64_t key)>;
+
+// The report, the same for logs and exceptions. `op` is who asked, if that is known.
+std::string FormatOom(const OomReport& report, const std::string& op = "",
+                      const KeyName& name_of = nullptr);
 
 }  // namespace thimble

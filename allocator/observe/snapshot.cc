@@ -18,7 +18,20 @@ const char* Name(Snapshot::State state) {
   return "";
 }
 
-std::string StatsJson(const ArenaStats& stats) {
+void AppendPiece(std::string* out, const Snapshot::Piece& piece) {
+  absl::StrAppend(out, "{\"offset\":", piece.offset, ",\"bytes\":", piece.bytes, ",\"state\":\"",
+                  Name(piece.state), "\"");
+  if (piece.small) absl::StrAppend(out, ",\"small\":true");
+  if (piece.state == Snapshot::State::kUsed) {
+    absl::StrAppend(out, ",\"owner\":", piece.owner, ",\"key\":", piece.key);
+    if (piece.stitched) absl::StrAppend(out, ",\"stitched\":true");
+  }
+  absl::StrAppend(out, "}");
+}
+
+}  // namespace
+
+std::string ToJson(const ArenaStats& stats) {
   const std::vector<std::pair<const char*, std::uint64_t>> fields = {
       {"in_use", stats.in_use},
       {"magazines", stats.magazines},
@@ -69,23 +82,10 @@ std::string StatsJson(const ArenaStats& stats) {
                       "}");
 }
 
-void AppendPiece(std::string* out, const Snapshot::Piece& piece) {
-  absl::StrAppend(out, "{\"offset\":", piece.offset, ",\"bytes\":", piece.bytes, ",\"state\":\"",
-                  Name(piece.state), "\"");
-  if (piece.small) absl::StrAppend(out, ",\"small\":true");
-  if (piece.state == Snapshot::State::kUsed) {
-    absl::StrAppend(out, ",\"owner\":", piece.owner, ",\"key\":", piece.key);
-    if (piece.stitched) absl::StrAppend(out, ",\"stitched\":true");
-  }
-  absl::StrAppend(out, "}");
-}
-
-}  // namespace
-
 std::string ToJson(const Snapshot& snapshot) {
   return absl::StrCat("{\"home_base\":", snapshot.home_base,
                       ",\"chunk_bytes\":", snapshot.chunk_bytes,
-                      ",\"stats\":", StatsJson(snapshot.stats), ",\"pieces\":[",
+                      ",\"stats\":", ToJson(snapshot.stats), ",\"pieces\":[",
                       absl::StrJoin(snapshot.pieces, ",", AppendPiece), "]}");
 }
 

@@ -29,6 +29,9 @@ struct Snapshot {
   ArenaStats stats;
 };
 
+// One JSON object of numbers, by the names of thimble_stats.
+std::string ToJson(const ArenaStats& stats);
+
 // One JSON object: home_base, chunk_bytes, stats (an object) and pieces (a list of objects).
 std::string ToJson(const Snapshot& snapshot);
 

@@ -167,6 +167,10 @@ Bytes Stitcher::LargestStitch(StreamTag tag) const {
   return thimble::LargestStitch(*home_, UsablePieces(tag));
 }
 
+Bytes Stitcher::Shortfall(Bytes bytes, StreamTag tag) const {
+  return Gather(*home_, UsablePieces(tag), bytes, Stranding::kAccept).shortfall;
+}
+
 // --- The cache ---------------------------------------------------------------------------------
 
 void Stitcher::Enlist(AliasId id, bool repeats_chunk) {

@@ -61,6 +61,8 @@ class Stitcher {
 
   // The largest block Build() could make for `tag`.
   Bytes LargestStitch(StreamTag tag) const;
+  // With so many bytes of whole chunks more, Build() could make one of `bytes`.
+  Bytes Shortfall(Bytes bytes, StreamTag tag) const;
 
   Bytes active_bytes() const { return active_bytes_; }  // addresses of aliases in use
   Bytes idle_bytes() const { return idle_bytes_; }      // addresses of cached ones

@@ -58,6 +58,8 @@ class SwapTable {
   bool IsThere(SwapId id) const {
     return blocks_[id].state == SwapState::kResident && !blocks_[id].copying;
   }
+  // Whether it may leave now: nobody uses it, and every use is announced.
+  bool IsIdle(SwapId id) const { return MayLeave(blocks_[id]); }
   // It is Resident, or its place on the host was given back.
   void Remove(SwapId id);
 

@@ -76,7 +76,7 @@ class Python(unittest.TestCase):
     def test_errors_are_texts(self):
         status, block = self.allocate(1 << 40)
         self.assertEqual((status, block), (OUT_OF_MEMORY, None))
-        self.assertIn("1.00 TiB requested", self.error())
+        self.assertIn("requested  1.00 TiB", self.error())
         self.assertEqual(self.library.thimble_free(self.arena, 0x1000, 0), INVALID_ARGUMENT)
         self.assertIn("0x1000", self.error())
 

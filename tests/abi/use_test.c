@@ -88,6 +88,11 @@ static void AStitchedBlockIsOneRangeOfAddresses(thimble_arena* arena) {
   for (int i = 1; i < kPieces; i += 2) EXPECT_OK(thimble_free(arena, pieces[i], 0));
 }
 
+static const char* NameOf(uint64_t key, void* context) {
+  const thimble_oom* oom = context;
+  return key == oom->holder_key[0] ? "MatMul" : NULL;
+}
+
 static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
   void* held = NULL;
   void* block = arena;
@@ -101,8 +106,48 @@ static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
   EXPECT(oom.limit == 64 * kMiB && oom.in_use >= 40 * kMiB && oom.reserved <= oom.limit);
   EXPECT(oom.holders == 1 && oom.holder_key[0] == 4711 && oom.holder_bytes[0] == 40 * kMiB &&
          oom.holder_blocks[0] == 1);
+  EXPECT(oom.device_total == 64 * kMiB && oom.held_outside == 0 && oom.fits_limit == 0 &&
+         oom.fits_stitch == 0 && oom.fits_swap == 0);
   EXPECT(StatsOf(arena).out_of_memory == 1);
+
+  size_t bytes = 0;
+  EXPECT_OK(thimble_explain_text(arena, "Relu", NameOf, &oom, NULL, &bytes));
+  char text[2048];
+  EXPECT(bytes > 0 && bytes <= sizeof(text));
+  EXPECT_OK(thimble_explain_text(arena, "Relu", NameOf, &oom, text, &bytes));
+  EXPECT(strlen(text) + 1 == bytes && strstr(text, "40.00 MiB by Relu") != NULL &&
+         strstr(text, "40.00 MiB MatMul") != NULL);
+  EXPECT_OK(thimble_explain_text(arena, NULL, NULL, NULL, text, &bytes));
+  EXPECT(strstr(text, "40.00 MiB 0x1267") != NULL);
+  bytes = 1;
+  EXPECT_ERROR(thimble_explain_text(arena, NULL, NULL, NULL, text, &bytes),
+               THIMBLE_INVALID_ARGUMENT, "bytes are needed");
   EXPECT_OK(thimble_free(arena, held, 0));
+}
+
+static thimble_peaks PeaksOf(thimble_arena* arena, uint64_t mark) {
+  thimble_peaks peaks = {.struct_size = sizeof(peaks)};
+  EXPECT_OK(thimble_peak_read(arena, mark, &peaks));
+  return peaks;
+}
+
+static void MarksHavePeaksOfTheirOwn(thimble_arena* arena) {
+  void* block = NULL;
+  uint64_t outer = 0;
+  uint64_t inner = 0;
+  EXPECT_OK(thimble_peak_begin(arena, &outer));
+  const uint64_t before = PeaksOf(arena, outer).in_use;
+  EXPECT_OK(thimble_allocate(arena, 8 * kMiB, 0, 0, 0, &block));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT_OK(thimble_peak_begin(arena, &inner));
+  EXPECT_OK(thimble_allocate(arena, 4 * kMiB, 0, 0, 0, &block));
+  EXPECT_OK(thimble_free(arena, block, 0));
+  EXPECT(PeaksOf(arena, inner).in_use == before + 4 * kMiB);
+  EXPECT_OK(thimble_peak_end(arena, inner));
+  EXPECT(PeaksOf(arena, outer).in_use == before + 8 * kMiB);
+  EXPECT(PeaksOf(arena, outer).reserved >= before + 8 * kMiB);
+  EXPECT_OK(thimble_peak_end(arena, outer));
+  EXPECT_ERROR(thimble_peak_end(arena, outer), THIMBLE_INVALID_ARGUMENT, "is not set");
 }
 
 static void TrimGivesMemoryBackAndPeaksRestart(thimble_arena* arena) {
@@ -305,6 +350,7 @@ int main(void) {
   ZeroBytesAreANullBlock(arena);
   AStitchedBlockIsOneRangeOfAddresses(arena);
   ExplainTellsWhyARequestFailed(arena);
+  MarksHavePeaksOfTheirOwn(arena);
   TrimGivesMemoryBackAndPeaksRestart(arena);
   TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);

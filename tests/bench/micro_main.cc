@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/bench/json.h"
+#include "tests/bench/progress.h"
 #include "tests/bench/subject.h"
 
 namespace thimble::bench {
@@ -173,7 +174,11 @@ int Run(std::vector<std::string> arguments, bool json) {
     }
   }
   BestOf best;
-  benchmark::RunSpecifiedBenchmarks(&best);
+  {
+    Progress progress;
+    progress.Say("micro benchmarks");
+    benchmark::RunSpecifiedBenchmarks(&best);
+  }
   (json ? PrintJson : PrintTable)(best);
   return 0;
 }

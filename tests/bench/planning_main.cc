@@ -11,6 +11,7 @@
 #include "allocator/base/check.h"
 #include "tests/bench/clock.h"
 #include "tests/bench/device.h"
+#include "tests/bench/progress.h"
 
 namespace thimble::bench {
 namespace {
@@ -87,6 +88,8 @@ int Run(bool json) {
   std::vector<std::uint64_t> all_without;
   std::vector<std::uint64_t> all_with;
   int steps = 0;
+  Progress progress;
+  progress.Say("while a plan is made");
   for (; steps < kMostSteps && with.plan().plans == 0; ++steps) {
     const std::vector<std::uint64_t> one = without.Step(sizes);
     const std::vector<std::uint64_t> other = with.Step(sizes);
@@ -94,6 +97,7 @@ int Run(bool json) {
     all_without.insert(all_without.end(), one.begin(), one.end());
     all_with.insert(all_with.end(), other.begin(), other.end());
   }
+  progress.Clear();
   if (steps == kMostSteps || all_with.empty()) {
     std::fputs("planning: no plan was made\n", stderr);
     return 1;

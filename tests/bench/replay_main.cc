@@ -1,6 +1,4 @@
 // Replays recorded traces on Thimble and its peers. See --help and README.md.
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "tests/bench/arguments.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/overlap_oracle.h"
+#include "tests/bench/progress.h"
 #include "tests/bench/replay_report.h"
 #include "tests/bench/subject.h"
 #include "tests/bench/workload.h"
@@ -125,14 +124,6 @@ absl::StatusOr<std::vector<Workload>> LoadWorkloads(const std::vector<std::strin
   return workloads;
 }
 
-// Only for people: nothing unless they watch.
-void ShowProgress(absl::string_view trace, absl::string_view what) {
-  static const bool kWatched = isatty(STDERR_FILENO) != 0;
-  if (!kWatched) return;
-  absl::FPrintF(stderr, "\r\033[K%s: %s", trace, what);
-  std::fflush(stderr);
-}
-
 ReplayResult MeasureSpace(const Workload& workload, PolicyKind kind, int repeat) {
   constexpr Bytes kHeadroomPercent = 2;
   ReplayResult result;
@@ -150,20 +141,23 @@ ReplayResult MeasureSpace(const Workload& workload, PolicyKind kind, int repeat)
   return result;
 }
 
-std::vector<ReplayResult> MeasureWorkload(const Workload& workload, const Options& options) {
+std::vector<ReplayResult> MeasureWorkload(const Workload& workload, const Options& options,
+                                          Progress* progress) {
   constexpr Bytes kRoomyFactor = 2;
   std::vector<ReplayResult> results;
   std::vector<SpeedSubject> subjects;
+  const int parts = static_cast<int>(options.policies.size()) + 1;
   for (const PolicyKind kind : options.policies) {
-    ShowProgress(workload.name, PolicyName(kind));
+    progress->Say(absl::StrCat(workload.name, ": ", PolicyName(kind)),
+                  static_cast<int>(results.size()), parts);
     results.push_back(MeasureSpace(workload, kind, options.repeat));
     const Bytes needed = results.back().fit_bytes.value_or(workload.max_live_bytes);
     subjects.push_back({kind, RoundUp(kRoomyFactor * needed, kFitQuantum)});
   }
-  ShowProgress(workload.name, "speed");
+  progress->Say(absl::StrCat(workload.name, ": speed"), parts - 1, parts);
   const std::vector<std::optional<Speed>> speeds = MeasureSpeed(workload, subjects);
   for (std::size_t i = 0; i < results.size(); ++i) results[i].speed = speeds[i];
-  ShowProgress(workload.name, "");
+  progress->Clear();
   return results;
 }
 
@@ -179,8 +173,9 @@ int Run(const Options& options) {
   }
   if (!options.json) std::fputs(TableHeader().c_str(), stdout);
   std::uint64_t overlap_errors = 0;
+  Progress progress;
   for (const Workload& workload : *workloads) {
-    for (const ReplayResult& result : MeasureWorkload(workload, options)) {
+    for (const ReplayResult& result : MeasureWorkload(workload, options, &progress)) {
       std::fputs((options.json ? JsonLine(result) : TableLine(result)).c_str(), stdout);
       overlap_errors += result.overlap_errors;
     }

@@ -158,9 +158,34 @@ class HostileCaller {
     if (status == THIMBLE_OK && out != nullptr) FUZZ_EXPECT(std::strlen(out) + 1 == bytes);
   }
 
+  void Peak() {
+    const bool is_set = !marks_.empty() && input_.Bit();
+    const uint64_t mark = is_set ? marks_.back() : input_.Word() | uint64_t{1} << 63;
+    Fill<thimble_peaks>([&](auto* arena, auto* out) {
+      const thimble_status status = thimble_peak_read(arena, mark, out);
+      FUZZ_EXPECT(status != THIMBLE_OK || is_set);
+      return status;
+    });
+    if (input_.Bit()) return;
+    Expect(thimble_peak_end(arena_, mark), is_set);
+    if (is_set) marks_.pop_back();
+  }
+
+  void Explain() {
+    std::size_t bytes = input_.Byte() * 16;
+    std::vector<char> buffer(bytes);
+    char* const out = input_.Bit() ? buffer.data() : nullptr;
+    thimble_arena* const arena = MaybeArena();
+    const auto name_of = [](uint64_t key, void*) { return key % 2 == 0 ? "even" : nullptr; };
+    const thimble_status status =
+        thimble_explain_text(arena, input_.Bit() ? "op" : nullptr, name_of, nullptr, out, &bytes);
+    Expect(status, arena != nullptr);
+    if (status == THIMBLE_OK && out != nullptr) FUZZ_EXPECT(std::strlen(out) + 1 == bytes);
+  }
+
   void Others() {
     thimble_arena* const arena = MaybeArena();
-    switch (input_.Byte() % 6) {
+    switch (input_.Byte() % 9) {
       case 0:
         return Expect(thimble_trim(arena, input_.Size(63), nullptr), arena != nullptr);
       case 1:
@@ -173,6 +198,16 @@ class HostileCaller {
       }
       case 4:
         return Expect(thimble_log_stop(arena), arena != nullptr);
+      case 5: {
+        uint64_t mark = 0;
+        const thimble_status status = thimble_peak_begin(arena, input_.Bit() ? &mark : nullptr);
+        if (status == THIMBLE_OK) marks_.push_back(mark);
+        return Expect(status, arena != nullptr);
+      }
+      case 6:
+        return Peak();
+      case 7:
+        return Explain();
       default:
         thimble_destroy(nullptr);
         FUZZ_EXPECT(thimble_options(arena) != nullptr);
@@ -182,6 +217,7 @@ class HostileCaller {
   Input& input_;
   thimble_arena* arena_ = nullptr;
   std::vector<void*> blocks_;
+  std::vector<uint64_t> marks_;
   void* freed_ = nullptr;  // the last one; it may be held again
 };
 

@@ -16,6 +16,7 @@
 #include "allocator/harmony/settings.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/json.h"
+#include "tests/bench/progress.h"
 
 namespace thimble::harmony {
 namespace {
@@ -192,8 +193,11 @@ int Run(const Options& options) {
     return kDone;
   }
   const auto start = std::chrono::steady_clock::now();
+  bench::Progress progress;
+  progress.Say(options.profile);
   const absl::StatusOr<Report> report =
       MakeReportOfFiles(options.profile, options.topology, options.settings);
+  progress.Clear();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (!report.ok()) {
     absl::FPrintF(stderr, "harmony: %s\n", report.status().message());

@@ -1,6 +1,4 @@
 // Plans offline: reads buffers with their lifetimes, writes where each of them goes. See --help.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -20,6 +18,7 @@
 #include "allocator/plan/validator.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/json.h"
+#include "tests/bench/progress.h"
 #include "tests/plan/trace_problem.h"
 
 namespace thimble::plan {
@@ -118,14 +117,6 @@ absl::StatusOr<std::vector<NamedProblem>> ReadProblems(const std::vector<std::st
   return problems;
 }
 
-// Only for people: nothing unless they watch.
-void ShowProgress(absl::string_view text) {
-  static const bool kWatched = isatty(STDERR_FILENO) != 0;
-  if (!kWatched) return;
-  absl::FPrintF(stderr, "\r\033[K%s", text);
-  std::fflush(stderr);
-}
-
 // A search without time ends with its first plan, which is that of SmartPool.
 Plan PlanAsSmartPool(const Problem& problem) {
   SolveOptions options;
@@ -153,11 +144,12 @@ void PrintResult(const std::string& file, const Plan& plan, const Plan& smartpoo
 }
 
 absl::Status PlanFile(const std::string& file, const NamedProblem& named, const Options& options) {
-  ShowProgress(absl::StrFormat("%s: at most %g s", file, options.solve.seconds));
+  bench::Progress progress;
+  progress.Say(absl::StrFormat("%s: at most %g s", file, options.solve.seconds));
   const auto start = std::chrono::steady_clock::now();
   const Plan plan = Solve(named.problem, options.solve);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  ShowProgress("");
+  progress.Clear();
   THIMBLE_RETURN_IF_ERROR(ValidatePlan(named.problem, plan));
   if (!options.out.empty()) {
     THIMBLE_RETURN_IF_ERROR(WritePlanFile(named.ids, plan, options.out));

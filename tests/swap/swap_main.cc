@@ -19,6 +19,7 @@
 #include "allocator/swap/settings.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/json.h"
+#include "tests/bench/progress.h"
 
 namespace thimble::swap {
 namespace {
@@ -171,7 +172,10 @@ void PrintJson(const std::string& file, const Result& result) {
 }
 
 absl::Status PlanFile(const std::string& file, const Problem& problem, const Options& options) {
+  bench::Progress progress;
+  progress.Say(file);
   THIMBLE_ASSIGN_OR_RETURN(const Result result, PlanAndTime(problem, options.settings));
+  progress.Clear();
   const SwapSummary& summary = result.summary;
   const Schedule& schedule = summary.schedule;
   if (!options.out.empty()) {
@@ -194,12 +198,15 @@ absl::Status PlanFile(const std::string& file, const Problem& problem, const Opt
 // From the peak down in steps of a twentieth, as far as there is a schedule.
 absl::Status CurveOf(const std::string& file, const Problem& problem, const Options& options) {
   const std::int64_t peak = PeakBytes(problem);
+  bench::Progress progress;
   for (std::int64_t twentieths = 19; twentieths > 0; --twentieths) {
+    progress.Say(file, static_cast<int>(19 - twentieths), 19);
     Settings settings = options.settings;
     settings.goal.limit = std::max<std::int64_t>(1, peak * twentieths / 20);
     const absl::StatusOr<Result> result = PlanAndTime(problem, settings);
     if (absl::IsResourceExhausted(result.status())) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(result.status());
+    progress.Clear();
     if (options.json) {
       absl::PrintF("{\"limit\": %d, ", settings.goal.limit);
       PrintJson(file, *result);

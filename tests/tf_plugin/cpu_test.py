@@ -1,5 +1,6 @@
 """Stock TensorFlow's CPU device on Thimble: the same numbers, a limit, true figures."""
 
+import re
 import unittest
 
 import tensorflow as tf
@@ -28,10 +29,10 @@ def figures():
                                     after.in_use - with_kept, after.limit)]
 
 
-def hold_too_much():
+def hold_too_much(count=20):
     kept = []
     try:
-        for i in range(20):
+        for i in range(count):
             kept.append(tf.fill([2048, 1024], float(i)))
         return "fits"
     except tf.errors.ResourceExhaustedError as error:
@@ -82,11 +83,17 @@ class CpuDevice(unittest.TestCase):
         error, total = result.answer
         self.assertIn("by allocator CPU_thimble", error)
         self.assertEqual(total, 2048 * 1024)
-        self.assertEqual(len(result.lines_with("CPU_thimble ran out of memory: the limit")), 1,
-                         result)
-        for part in ("requested  8.0 MiB by Fill", "largest possible block", "64.0 MiB Fill",
-                     "would fit with a limit higher by"):
+        self.assertEqual(len(result.lines_with("CPU_thimble: out of memory (limit)")), 1, result)
+        for part in ("requested  8.00 MiB by Fill", "largest possible block", "64.00 MiB Fill",
+                     "fits with  limit:75497472"):
             self.assertTrue(result.lines_with(part), f"{part}\n{result}")
+
+    def test_the_limit_that_the_report_names_fits(self):
+        conf = "device:cpu,retry_ms:100,limit:"
+        refused = forked.run(hold_too_much, 9, THIMBLE_CONF=conf + "64MiB")
+        named = re.search(r"fits with  limit:(\d+)", refused.log)
+        self.assertTrue(named, refused)
+        self.assertEqual(forked.run(hold_too_much, 9, THIMBLE_CONF=conf + named[1]).answer, "fits")
 
     def test_tensorflows_own_bfc_can_cut_up_the_memory(self):
         result = forked.run(hold_too_much, THIMBLE_CONF="device:cpu,front:bfc,limit:64MiB")

@@ -1,4 +1,4 @@
-// Names for keys, and the words of the report.
+// Names for keys, and where they are in the report.
 #include "tf_plugin/oom_text.h"
 
 #include <string>
@@ -7,12 +7,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/tf_plugin/host_arena.h"
 #include "tf_plugin/key_names.h"
 
 namespace thimble::tf {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -69,60 +69,47 @@ TEST(KeyNames, ThreadsAgree) {
   }
 }
 
-class OomReport : public testing::Test {
- protected:
-  OomReport() {
-    oom_.struct_size = sizeof(oom_);
-    oom_.requested = 96 << 20;
-    oom_.missing = 32 << 20;
-    oom_.in_use = 960 << 20;
-    oom_.free = 64 << 20;
-    oom_.limit = std::uint64_t{1} << 30;
-    oom_.reserved = oom_.limit;
-    oom_.largest_free = 16 << 20;
-    oom_.largest_stitchable = 64 << 20;
-    oom_.device_free = std::uint64_t{3} << 30;
-    oom_.holders = 2;
-    oom_.holder_key[0] = names_.Remember("encoder/MatMul");
-    oom_.holder_bytes[0] = 512 << 20;
-    oom_.holder_key[1] = 0;
-    oom_.holder_bytes[1] = 1000;
-    oom_.holder_blocks[1] = 3;
+// Holds `bytes` for `key`, in a number of blocks, until the arena goes.
+void Hold(const HostArena& arena, std::size_t bytes, int blocks, std::uint64_t key) {
+  for (int i = 0; i < blocks; ++i) {
+    void* block = nullptr;
+    ASSERT_EQ(thimble_allocate(arena.get(), bytes, 0, 0, key, &block), THIMBLE_OK);
   }
-
-  std::string Text(thimble_oom_kind kind) {
-    oom_.kind = kind;
-    return OomText("GPU_0_thimble", "decoder/Relu", oom_, names_);
-  }
-
-  KeyNames names_;
-  thimble_oom oom_ = {};
-};
-
-TEST_F(OomReport, SaysEverythingOnce) {
-  EXPECT_EQ(Text(THIMBLE_OOM_LIMIT),
-            "GPU_0_thimble ran out of memory: the limit of this process is reached.\n"
-            "  requested  96.0 MiB by decoder/Relu\n"
-            "  in use     960.0 MiB of 1.00 GiB\n"
-            "  free       64.0 MiB, largest possible block 64.0 MiB (16.0 MiB without stitching)\n"
-            "  holders    512.0 MiB encoder/MatMul; 1000 B without an op name (3 blocks)\n"
-            "  would fit with a limit higher by 32.0 MiB; the device has 3.00 GiB free (limit in "
-            "THIMBLE_CONF, memory_limit, per_process_gpu_memory_fraction).");
 }
 
-TEST_F(OomReport, TheRemedyFitsTheKind) {
-  EXPECT_THAT(Text(THIMBLE_OOM_TRUE), AllOf(HasSubstr("device is full"), HasSubstr("32.0 MiB less"),
-                                            Not(HasSubstr("limit in THIMBLE_CONF"))));
-  EXPECT_THAT(Text(THIMBLE_OOM_DRIVER), HasSubstr("another process holds memory"));
-  EXPECT_THAT(Text(THIMBLE_OOM_FRAGMENTATION),
-              AllOf(HasSubstr("32.0 MiB less"), HasSubstr("stitch:on")));
+TEST(OomText, IsTheReportOfTheCoreWithNames) {
+  const HostArena arena("memory:64MiB,limit:16MiB");
+  KeyNames names;
+  Hold(arena, 8 * kMiB, 1, names.Remember("encoder/MatMul"));
+  Hold(arena, 2 * kMiB, 3, 0);
+  void* block = nullptr;
+  ASSERT_EQ(thimble_allocate(arena.get(), 4 * kMiB, 0, 0, 0, &block), THIMBLE_OUT_OF_MEMORY);
+  EXPECT_EQ(OomText(arena.get(), "decoder/Relu", names),
+            "out of memory (limit): the limit stops it, and the device has more.\n"
+            "  requested  4.00 MiB by decoder/Relu\n"
+            "  in use     14.00 MiB; 14.00 MiB reserved of a limit of 16.00 MiB\n"
+            "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
+            "  device     50.00 MiB free of 64.00 MiB\n"
+            "  holders    8.00 MiB encoder/MatMul; 3 x 2.00 MiB\n"
+            "  needs      2.00 MiB more\n"
+            "  fits with  limit:18874368\n"
+            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "and says which fit");
+  EXPECT_THAT(OomText(arena.get(), "", names), Not(HasSubstr(" by ")));
 }
 
-TEST_F(OomReport, NobodyHoldsAnythingAndNobodyIsNamed) {
-  oom_.holders = 0;
-  const std::string text = OomText("a", "", oom_, names_);
-  EXPECT_THAT(text, HasSubstr("holders    none"));
-  EXPECT_THAT(text, Not(HasSubstr(" by ")));
+TEST(OomText, LongNamesOfAllHoldersFit) {
+  const HostArena arena("memory:64MiB");
+  KeyNames names;
+  for (int i = 0; i < 8; ++i) {
+    Hold(arena, 8 * kMiB, 1, names.Remember(std::to_string(i) + std::string(1000, 'x')));
+  }
+  const std::string op(5000, 'o');
+  void* block = nullptr;
+  ASSERT_EQ(thimble_allocate(arena.get(), kMiB, 0, 0, 0, &block), THIMBLE_OUT_OF_MEMORY);
+  const std::string text = OomText(arena.get(), op, names);
+  EXPECT_THAT(text, HasSubstr("by " + op));
+  for (int i = 0; i < 8; ++i) EXPECT_THAT(text, HasSubstr(std::to_string(i) + "xxx"));
 }
 
 }  // namespace

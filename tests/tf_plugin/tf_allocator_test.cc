@@ -190,8 +190,8 @@ TEST(TfAllocator, TheReportNamesTheOpsThatHoldMemory) {
   }
   ASSERT_THAT(log.lines(), SizeIs(1));
   for (const char* part :
-       {"GPU_0_thimble ran out of memory", "4.0 MiB by block_1/Relu", "free",
-        "largest possible block", "5.0 MiB block_1/attention/MatMul", "would fit with"}) {
+       {"GPU_0_thimble: out of memory (true)", "4.00 MiB by block_1/Relu", "free",
+        "largest possible block", "5.00 MiB block_1/attention/MatMul", "needs      2.00 MiB"}) {
     EXPECT_THAT(log.lines().front(), HasSubstr(part));
   }
   for (void* const block : blocks) allocator.DeallocateRaw(block);

@@ -62,7 +62,9 @@ TEST(Options, SwappingHasAHostLimit) {
     EXPECT_THAT(ErrorOf(absl::StrCat("swap_slowdown:", bad)), HasSubstr("such as '5%'")) << bad;
   }
   EXPECT_THAT(ErrorOf("swap:auto,plan:auto"), HasSubstr("leave one of them out"));
-  EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto' or 'off'"));
+  EXPECT_THAT(ErrorOf("swap:watch,plan:auto"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(ErrorOf("swap:watch,host_limit:1GiB"), HasSubstr("say swap:auto"));
+  EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto', 'watch' or 'off'"));
 }
 
 TEST(Options, GpusHaveADriverAndPeers) {
@@ -78,7 +80,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
        {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
         "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off", "chunk:64KiB",
         "retry_ms:600000", "log:x", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
-        "swap:auto,swap_limit:64MiB", "swap:auto,swap_slowdown:12.5%",
+        "swap:auto,swap_limit:64MiB", "swap:watch", "swap:auto,swap_slowdown:12.5%",
         "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
         "retry_ms:1,log:y,log_events:7"}) {
     const auto options = ParseOptions(text);

@@ -4,6 +4,7 @@ import json
 import unittest
 
 from tests.plan import problem_files
+from tests.terminal import terminal
 from tests.wheel import installation
 
 
@@ -34,6 +35,18 @@ class Plan(problem_files.ProblemFiles):
         rows = [row.split(",") for row in out.read_text().splitlines()]
         self.assertEqual(rows[0], ["id", "offset"])
         self.assertEqual(sorted(name for name, _ in rows[1:]), ["a", "b", "c"])
+
+    def test_people_see_how_long_it_takes(self):
+        for command in (["plan", self.problem, "--seconds", "1"], ["plan", self.problem, "--json"]):
+            watched = terminal.Program([str(self.site.folder / "bin" / "thimble"), *command],
+                                       of=("stderr",), env=self.site.variables({}))
+            out = watched.end()
+            self.assertEqual(watched.process.returncode, 0, watched.seen)
+            self.assertIn(command[1], out)
+            seconds = "1" if "--seconds" in command else "5"
+            self.assertIn(f"\r\x1b[K{command[1]}  [--------------------]  0 of {seconds} s",
+                          watched.seen)
+            self.assertTrue(watched.seen.endswith("\r\x1b[K"), watched.seen)
 
     def test_has_a_table_for_people(self):
         ended = self.plan(self.problem, self.problem, "--seconds", "0")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -35,11 +36,68 @@ SCATTERED = PROGRAM + textwrap.dedent("""
         free(even)
     allocate(8 << 20)
 """)
+# Steps of twenty ops that use one of two blocks of 8 MiB; then a third block comes.
+IDLE = PROGRAM + textwrap.dedent("""
+    import time
+
+    def use(block, op, step):
+        blocks = (ctypes.c_void_p * 1)(block.value)
+        core.check(core.pin(arena, blocks, ctypes.c_size_t(1), ctypes.c_uint64(op),
+                            ctypes.c_uint64(step), 0))
+        time.sleep(0.001)
+        core.check(core.unpin(arena, blocks, ctypes.c_size_t(1), None, ctypes.c_size_t(0),
+                              ctypes.c_uint64(0), 0))
+
+    zero = ctypes.c_uint64(0)
+    held = [allocate(8 << 20) for _ in range(2)]
+    for step in range(1, 5):
+        core.check(core.allocate_in_step(arena, ctypes.c_size_t(1 << 20), zero, zero,
+                                         ctypes.c_uint64(7), ctypes.c_uint64(step), 0,
+                                         ctypes.byref(block)))
+        free(ctypes.c_void_p(block.value))
+        for op in range(20):
+            use(held[op % 2], op + 1, step)
+    allocate(8 << 20)
+""")
+# In every step, halves of chunks that stay and that go in turn, then a block as large as those that
+# went. At the end a block comes that stays: with the halves packed, there is room for it.
+INTERLEAVED = PROGRAM + textwrap.dedent("""
+    import time
+
+    def take(bytes, key, step):
+        core.check(core.allocate_in_step(arena, ctypes.c_size_t(bytes), zero, zero,
+                                         ctypes.c_uint64(key), ctypes.c_uint64(step), 0,
+                                         ctypes.byref(block)))
+        return ctypes.c_void_p(block.value)
+
+    zero = ctypes.c_uint64(0)
+    for step in range(1, 41):
+        stay, go = [], []
+        for key in range(1, 33):
+            stay.append(take(1 << 19, key, step))
+            go.append(take(1 << 19, 100 + key, step))
+        for old in go:
+            free(old)
+        stay.append(take(16 << 20, 500, step))
+        if step == 39:
+            take(24 << 20, 1000, step)
+        for old in stay:
+            free(old)
+        time.sleep(0.01)  # for the thread that plans
+""")
 KERAS = """
     import keras, numpy as np
     model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(2048), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=False)
     model.fit(np.ones((64, 32)), np.ones((64, 1)), verbose=0)
+"""
+# Activations of 32 MiB, weights of 2 MiB; 43 MiB at the peak.
+KERAS_DEEP = """
+    import keras, numpy as np
+    layers = [keras.layers.Dense(256, "relu") for _ in range(8)]
+    model = keras.Sequential([keras.Input((256,)), *layers, keras.layers.Dense(1)])
+    model.compile("sgd", "mse", jit_compile=False)
+    model.fit(np.ones((4096, 256)), np.ones((4096, 1)), batch_size=4096, epochs=3, verbose=0)
 """
 JAX = """
     import jax.numpy as jnp
@@ -114,6 +172,76 @@ class Run(unittest.TestCase):
         figures = [line for line in ended.said if "peak 4.00 MiB" in line]
         processes = {line.partition(" of process ")[2].split(":")[0] for line in figures}
         self.assertEqual(len(processes), 3, ended.said)
+
+    # What is said to fit is run, and fits.
+    def check_failure(self, program, conf, says, fits=(), fits_not=()):
+        failed = self.thimble(program, "--conf", conf, site=self.bare)
+        self.assertNotEqual(failed.returncode, 0)
+        notes = [line for line in failed.said if "fit" in line]
+        self.assertIn(says, notes[0], failed.stderr)
+        lines = {"it fits with ": fits, "it does not fit with ": fits_not}
+        for start, settings in lines.items():
+            line = [note for note in notes if start in note]
+            self.assertEqual(bool(line), bool(settings), failed.stderr)
+            for setting in settings:
+                self.assertIn(setting, line[0], failed.stderr)
+        for setting in fits:
+            given = ",".join(part for part in conf.split(",")
+                             if part.split(":")[0] != setting.split(":")[0])
+            ended = self.thimble(program, "--conf", f"{given},{setting}", site=self.bare)
+            self.assertEqual(ended.returncode, 0, f"{setting}: {ended.stderr}")
+
+    def test_an_out_of_memory_says_which_settings_fit(self):
+        self.check_failure(SCATTERED, "device:cpu,memory:64MiB,limit:16MiB,stitch:off",
+                           "a request of 8.00 MiB did not fit (fragmentation): 8.00 MiB were in "
+                           "use, 8.00 MiB more were needed",
+                           fits=("limit:25165824", "stitch:on"), fits_not=("plan:auto",))
+
+    def test_keras_hears_that_it_fits_with_swapping_and_does(self):
+        conf = "device:cpu,chunk:64KiB,retry_ms:100,limit:28MiB"
+        failed = self.thimble(KERAS_DEEP, "--conf", conf, TF_ENABLE_ONEDNN_OPTS="0",
+                              TF_CPP_MIN_LOG_LEVEL="0")
+        self.assertEqual(failed.returncode, 1, failed.stderr)
+        self.assertRegex(failed.stderr, r"\n  fits with  limit:\d+, or swap:auto \([\d.]+ MiB leave "
+                         r"the device, \d\.\d ms at 12\.3 GiB/s\)\n")
+        self.assertRegex("\n".join(failed.said), r"did not fit \(limit\): .*\nthimble:   it fits with "
+                         r"limit:\d+, or swap:auto \(at least [\d.]+ MiB move out and back\)\n"
+                         r"thimble:   it does not fit with plan:auto")
+        swapped = self.thimble(KERAS_DEEP, "--conf", conf + ",swap:auto", TF_ENABLE_ONEDNN_OPTS="0")
+        self.assertEqual(swapped.returncode, 0, swapped.stderr)
+        self.assertIn("swapped: ", "".join(swapped.said))
+
+    def test_an_out_of_memory_says_what_swapping_would_cost(self):
+        conf = "device:cpu,memory:64MiB,limit:20MiB,chunk:1MiB"
+        failed = self.thimble(IDLE, "--conf", conf, site=self.bare)
+        found = re.search(r"swap:auto \(at least 4\.00 MiB move out and back, an estimated ([\d.]+) "
+                          r"% slower at 11\.4 GiB/s if computing hides none of it\)", failed.stderr)
+        self.assertTrue(found, failed.stderr)
+        # 0.66 ms of copies in a step of at least 20 ms.
+        self.assertTrue(0 < float(found[1]) < 3.4, found[1])
+        ended = self.thimble(IDLE, "--conf", conf + ",swap:auto", site=self.bare)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("swapped: ", "".join(ended.said))
+
+    def test_an_out_of_memory_says_when_a_plan_fits(self):
+        self.check_failure(INTERLEAVED, "device:cpu,memory:64MiB,limit:64MiB,chunk:1MiB",
+                           "a request of 24.00 MiB did not fit", fits=("plan:auto",),
+                           fits_not=("swap:auto",))
+
+    def test_an_out_of_memory_that_is_not_recorded_is_said_to_be(self):
+        ended = self.thimble(PROGRAM + textwrap.dedent("""
+            for _ in range(5000):
+                allocate(256)
+            try:
+                allocate(16 << 20)
+            finally:
+                os._exit(1)
+        """), "--conf", "device:cpu,memory:64MiB,limit:16MiB", site=self.bare)
+        said = "\n".join(ended.said)
+        self.assertIn("did not fit (limit)", said)
+        self.assertIn("it fits with limit:18874368", said)
+        self.assertIn("the log does not tell what other settings would do", said)
+        self.assertNotIn("plan:auto", said)
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
         ended = self.thimble("print('done')", site=self.bare)

@@ -13,10 +13,12 @@ SIMULATOR = ("--memory", "2GiB")
 PJRT = {"num_allocs", "bytes_in_use", "peak_bytes_in_use", "largest_alloc_size", "bytes_limit",
         "bytes_reserved", "peak_bytes_reserved", "bytes_reservable_limit",
         "largest_free_block_bytes", "pool_bytes", "peak_pool_bytes", "peak_allocated_bytes"}
+OWN = {"bytes_magazines", "bytes_free_small", "bytes_free_large", "bytes_spare", "bytes_swapped",
+       "bytes_vacant"}
 
 # The same for every framework: `hold(mebibytes)` gives something that holds memory of `DEVICE`.
 CASES = """
-    import json, os, tempfile
+    import json, os, tempfile, threading
     import thimble_gpu
 
     MIB = 1 << 20
@@ -42,6 +44,24 @@ CASES = """
     assert own["reserved"] == sum(own[part] for part in (
         "in_use", "magazines", "free_small", "free_large", "spare"))
     assert thimble_gpu.snapshot(DEVICE)["stats"]["in_use"] == own["in_use"]
+
+    assert after["bytes_reserved"] == sum(after["bytes_" + part] for part in (
+        "in_use", "magazines", "free_small", "free_large", "spare"))
+
+    with thimble_gpu.peak(DEVICE) as outer:
+        hold(12)
+        with thimble_gpu.peak(DEVICE, FRAMEWORK) as inner:
+            hold(4)
+            assert 12 * MIB <= inner.bytes < outer.bytes, (inner.bytes, outer.bytes)
+            thread = threading.Thread(target=lambda: [hold(1) for _ in range(5)])
+            with thimble_gpu.peak(DEVICE):
+                thread.start()
+                thread.join()
+        assert inner.bytes < outer.bytes and 20 * MIB <= outer.bytes, (inner.bytes, outer.bytes)
+        assert outer.reserved >= outer.bytes
+        assert "taken" in refused(RuntimeError, outer.__enter__)
+    assert thimble_gpu.memory_stats(DEVICE)["peak_bytes_in_use"] == after["peak_bytes_in_use"]
+    assert "no peak was taken" in refused(RuntimeError, lambda: thimble_gpu.peak(DEVICE).bytes)
 
     thimble_gpu.reset_peak(DEVICE)
     assert thimble_gpu.memory_stats(DEVICE)["peak_bytes_in_use"] < 24 * MIB
@@ -87,6 +107,36 @@ JAX = """
 """
 
 
+# Stock Keras, and what TensorBoard would read.
+CALLBACK = """
+    import glob, os, tempfile
+    import keras, numpy as np, tensorflow as tf
+    import thimble_gpu
+    from thimble_gpu.keras import MemoryCallback
+
+    model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(2048), keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=False)
+    with tempfile.TemporaryDirectory() as folder:
+        with thimble_gpu.peak("cpu") as whole:
+            history = model.fit(np.ones((1024, 64)), np.ones((1024, 1)), batch_size=1024, epochs=3,
+                                verbose=0, callbacks=[MemoryCallback(log_dir=folder)]).history
+        file, = glob.glob(os.path.join(folder, "*"))
+        written = {}
+        for event in tf.compat.v1.train.summary_iterator(file):
+            for value in event.summary.value:
+                number = float(tf.make_ndarray(value.tensor))
+                written.setdefault(value.tag, []).append((event.step, number))
+    now = thimble_gpu.stats("cpu")
+    for name in ("peak", "in_use", "reserved", "swapped"):
+        figures = history["memory_" + name]
+        assert len(figures) == 3, history
+        assert written["memory/" + name] == list(enumerate(map(np.float32, figures))), written
+    assert all(8 << 20 < peak <= whole.bytes for peak in history["memory_peak"]), history
+    assert max(history["memory_peak"]) > max(history["memory_in_use"])
+    assert history["memory_reserved"][-1] == now["reserved"] and not any(history["memory_swapped"])
+"""
+
+
 class Stats(unittest.TestCase):
 
     @classmethod
@@ -98,7 +148,7 @@ class Stats(unittest.TestCase):
         ended = self.site.python(names + textwrap.dedent(hold + CASES), **options)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         told = json.loads(ended.stdout.splitlines()[-1])
-        self.assertEqual(set(told), PJRT)
+        self.assertEqual(set(told), PJRT | OWN)
 
     def test_tensorflow_on_the_cpu(self):
         self.check("tensorflow", "cpu", TENSORFLOW, THIMBLE_CONF="device:cpu,limit:1GiB")
@@ -109,6 +159,10 @@ class Stats(unittest.TestCase):
 
     def test_jax_on_a_gpu(self):
         self.check("jax", 0, JAX, simulator=SIMULATOR, XLA_PYTHON_CLIENT_ALLOCATOR="thimble")
+
+    def test_keras_gets_figures_of_every_epoch(self):
+        ended = self.site.python(CALLBACK, THIMBLE_CONF="device:cpu,limit:1GiB")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
 
     def test_without_thimble_the_error_says_how_to_turn_it_on(self):
         ended = self.site.python("""
@@ -129,6 +183,8 @@ class Stats(unittest.TestCase):
         text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
         for struct, names in (("thimble_stats", "STATS"), ("thimble_log_info", "LOG_INFO"),
                               ("thimble_plan_info", "PLAN_INFO"),
+                              ("thimble_replay_info", "REPLAY_INFO"),
+                              ("thimble_peaks", "PEAKS"),
                               ("thimble_swap_info", "SWAP_INFO"),
                               ("thimble_harmony_info", "HARMONY_INFO")):
             body = re.search(r"typedef struct %s \{(.*?)\}" % struct, text, re.DOTALL).group(1)

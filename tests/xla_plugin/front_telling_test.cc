@@ -128,8 +128,8 @@ TEST_F(FrontTest, OutOfMemoryIsExplainedOncePerFailure) {
     EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 500 * kMiB, PoolOf(0), stream), kOutOfMemory);
   }
   std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(Count(said, "500.00 MiB requested"), 1) << said;
-  EXPECT_THAT(said, HasSubstr("600.00 MiB in use"));
+  EXPECT_EQ(Count(said, "requested  500.00 MiB"), 1) << said;
+  EXPECT_THAT(said, HasSubstr("in use     600.00 MiB"));
   Free(held, stream);
   testing::internal::CaptureStderr();
   EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000 * kMiB), kOutOfMemory);

@@ -92,6 +92,7 @@ TEST(Settings, WhatIsWrongIsNamed) {
   EXPECT_THAT(ErrorOf("swap:auto"), HasSubstr("none of them can be moved: leave it out"));
   EXPECT_THAT(ErrorOf("swap_limit:1GiB"), HasSubstr("none of them can be moved: leave it out"));
   EXPECT_EQ(ErrorOf("swap:off"), "");
+  EXPECT_EQ(ErrorOf("swap:watch"), "") << "`thimble run` says it for TensorFlow";
   EXPECT_THAT(ErrorOf("", {1.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is 1.5"));
   EXPECT_THAT(ErrorOf("", {-0.5, false}), HasSubstr("XLA_CLIENT_MEM_FRACTION is -0.5"));
   EXPECT_THAT(ErrorOf("limit:1GiB", {0.5, false}), HasSubstr("unset one"));

@@ -46,6 +46,7 @@ std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
       return "option '" + key + "' is JAX's to choose: leave it out (CUDA_VISIBLE_DEVICES says " +
              "which GPUs there are)";
     }
+    if (key == "swap" && value == "watch") continue;  // nothing is announced here
     if ((key == "swap" && value != "off") || key == "swap_limit" || key == "swap_slowdown") {
       return "option 'swap': JAX does not tell which of its buffers are in use, so none of them "
              "can be "

@@ -2,6 +2,9 @@
 
     import thimble_gpu
     thimble_gpu.memory_stats()["peak_bytes_in_use"]
+    with thimble_gpu.peak() as peak:
+        step()
+    peak.bytes
 
 `device` is the number of a GPU as the framework counts (TensorFlow: of its logical devices; JAX:
 of the GPUs it can see), "cpu" for TensorFlow's CPU device, or "cpu:1" for its logical device
@@ -12,10 +15,11 @@ bytes.
 from thimble_gpu import arenas as _arenas
 from thimble_gpu.abi import ThimbleError
 from thimble_gpu.arenas import NotActive
+from thimble_gpu.peaks import Peak as peak
 from thimble_gpu.version import __version__
 
-__all__ = ("NotActive", "ThimbleError", "log", "memory_stats", "reset_peak", "set", "settings",
-           "snapshot", "stats", "stop_log", "trim", "__version__")
+__all__ = ("NotActive", "ThimbleError", "log", "memory_stats", "peak", "reset_peak", "set",
+           "settings", "snapshot", "stats", "stop_log", "trim", "__version__")
 
 # PJRT's names, as jax.Device.memory_stats() has them, and where they come from.
 _PJRT = {
@@ -32,12 +36,23 @@ _PJRT = {
     "peak_pool_bytes": "peak_reserved",
     "peak_allocated_bytes": "peak_in_use",
 }
+# Thimble's own beside them, in allocator/README.md's words. Of one moment, and exact: bytes_reserved
+# is the sum of bytes_in_use, bytes_magazines, bytes_free_small, bytes_free_large and bytes_spare.
+_OWN = {
+    "bytes_magazines": "magazines",  # small blocks that threads keep
+    "bytes_free_small": "free_small",  # free in slabs of small blocks
+    "bytes_free_large": "free_large",  # free elsewhere
+    "bytes_spare": "spare",  # chunks without a place, used before any other
+    "bytes_swapped": "swapped",  # of what is held, on the host: not in bytes_reserved
+    "bytes_vacant": "vacant",  # addresses without memory: not in bytes_reserved
+}
 
 
 def memory_stats(device=0, framework=None):
-    """The twelve figures of PJRT, true for everything the framework holds on the device."""
+    """The twelve figures of PJRT, true for everything the framework holds on the device, and how
+    bytes_reserved is made up."""
     own = stats(device, framework)
-    return {name: own[source] for name, source in _PJRT.items()}
+    return {name: own[source] for name, source in {**_PJRT, **_OWN}.items()}
 
 
 def stats(device=0, framework=None):

@@ -70,6 +70,23 @@ class HarmonyInfo(ctypes.Structure):
                 [(name, ctypes.c_uint64) for name in HARMONY_INFO])
 
 
+REPLAY_INFO = ("reached", "fits", "requests", "peak_in_use", "peak_reserved")
+
+
+class ReplayInfo(ctypes.Structure):
+    """thimble_replay_info."""
+    _fields_ = ([("struct_size", ctypes.c_size_t)] +
+                [(name, ctypes.c_uint64) for name in REPLAY_INFO])
+
+
+PEAKS = ("in_use", "reserved")
+
+
+class Peaks(ctypes.Structure):
+    """thimble_peaks."""
+    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in PEAKS]
+
+
 class ThimbleError(RuntimeError):
     """Thimble refused a request; the text says which value was wrong and what to do."""
 
@@ -85,6 +102,10 @@ _FUNCTIONS = (
     ("thimble_parse_size", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
     ("thimble_get_stats", ctypes.c_int, (ctypes.c_void_p, ctypes.POINTER(Stats))),
     ("thimble_reset_peaks", ctypes.c_int, (ctypes.c_void_p,)),
+    ("thimble_peak_begin", ctypes.c_int, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64))),
+    ("thimble_peak_read", ctypes.c_int,
+     (ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(Peaks))),
+    ("thimble_peak_end", ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
     ("thimble_trim", ctypes.c_int,
      (ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64))),
     ("thimble_set_limit", ctypes.c_int, (ctypes.c_void_p, ctypes.c_uint64)),
@@ -92,6 +113,9 @@ _FUNCTIONS = (
     ("thimble_log_stop", ctypes.c_int, (ctypes.c_void_p,)),
     ("thimble_log_convert", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
+    ("thimble_replay_log", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p,
+      ctypes.POINTER(ReplayInfo))),
     ("thimble_plan_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
       ctypes.POINTER(PlanInfo))),

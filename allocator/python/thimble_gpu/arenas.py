@@ -49,6 +49,19 @@ class Arena:
     def reset_peak(self):
         self._core.check(self._core.reset_peaks(self._handle))
 
+    def begin_peak(self):
+        mark = ctypes.c_uint64()
+        self._core.check(self._core.peak_begin(self._handle, mark))
+        return mark.value
+
+    def read_peak(self, mark):
+        peaks = abi.Peaks(struct_size=ctypes.sizeof(abi.Peaks))
+        self._core.check(self._core.peak_read(self._handle, mark, peaks))
+        return {name: getattr(peaks, name) for name in abi.PEAKS}
+
+    def end_peak(self, mark):
+        self._core.check(self._core.peak_end(self._handle, mark))
+
     def trim(self, keep_bytes):
         released = ctypes.c_uint64()
         self._core.check(self._core.trim(self._handle, keep_bytes, released))
@@ -82,6 +95,11 @@ def _find_in(framework, index):
         if handle:
             return Arena(abi.Core(library), handle)
     return None
+
+
+def first_device():
+    """TensorFlow's CPU device if Thimble serves it in this process, otherwise the first GPU."""
+    return CPU if _find_in("tensorflow", _TF_CPU) else 0
 
 
 def _is_cpu(device):

@@ -1,45 +1,104 @@
 """`thimble stats`: the figures of runs, also of those that are still under way."""
 
-import glob
 import json
-import os
 import sys
-import tempfile
+import time
 
 from thimble_gpu import abi
-from thimble_gpu import run
+from thimble_gpu import ladder
+from thimble_gpu import screen
 from thimble_gpu import summary
 from thimble_gpu import text
 
 NO_RUN = ("no program is under way on `thimble run`, and no log is named: "
           "thimble stats LOG, with the path that THIMBLE_CONF=log:PATH has")
+SECONDS = 1.0  # between two looks
 
 
 def add_to(commands):
     parser = commands.add_parser(
         "stats", help="figures of a program that runs, or of an event log",
-        description="The figures of event logs (THIMBLE_CONF=log:PATH), to the last 4096 events; "
-        "without one, of the programs that `thimble run` runs now.")
+        description="Of the programs that `thimble run` runs now: how their memory is made up, in a "
+        "terminal again and again until they end or Ctrl-C is pressed. Of event logs "
+        "(THIMBLE_CONF=log:PATH): what they tell, to the last 4096 events.")
     parser.add_argument("logs", nargs="*", metavar="LOG")
-    parser.add_argument("--json", action="store_true", help="one JSON object per log")
-    parser.set_defaults(function=_stats)
+    parser.add_argument("--every", type=_seconds, metavar="SECONDS",
+                        help="look again and again at what runs (default in a terminal: 1)")
+    parser.add_argument("--json", action="store_true",
+                        help="one JSON object per line: for each log, or each device at each look")
+    parser.set_defaults(function=lambda options: _stats(parser, options))
 
 
-def _under_way():
-    """Logs of programs that `thimble run` runs now, of this user."""
-    folders = glob.glob(os.path.join(tempfile.gettempdir(), run.FOLDER_PREFIX + "*"))
-    return sorted(os.path.join(folder, name)
-                  for folder in folders if os.stat(folder).st_uid == os.getuid()
-                  for name in os.listdir(folder) if summary.NAME.fullmatch(name))
+def _seconds(value):
+    seconds = float(value)
+    if not 0.1 <= seconds <= 3600:
+        raise ValueError
+    return seconds
 
 
-def _stats(options):
-    core = abi.installed_core()
-    logs = options.logs or _under_way()
-    if not logs:
+def _stats(parser, options):
+    if options.logs and options.every:
+        parser.error("--every is for programs that run: leave it out, or the logs")
+    if options.logs:
+        return _of_logs(options)
+    devices = ladder.read() or _wait_for_first()
+    if not devices:
         print(f"thimble stats: {NO_RUN}", file=sys.stderr)
         return 2
-    for log in logs:
+    every = options.every or (SECONDS if sys.stdout.isatty() and not options.json else None)
+    if every is None:
+        _show_once(devices, options.json)
+        return 0
+    try:
+        _follow(devices, every, options.json)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    return 0
+
+
+def _wait_for_first():
+    """A program that has just begun has told nothing yet."""
+    until = time.monotonic() + 2
+    while ladder.folders() and time.monotonic() < until:
+        time.sleep(0.1)
+        devices = ladder.read()
+        if devices:
+            return devices
+    return []
+
+
+def _show_once(devices, as_json):
+    for stats in devices:
+        if as_json:
+            print(json.dumps(stats), flush=True)
+            continue
+        for label, rest in ladder.lines(stats, _bar()):
+            print(f"{label:<12} {rest}")
+
+
+def _bar():
+    return "█" if (sys.stdout.encoding or "").lower().startswith("utf") else "#"
+
+
+def _follow(devices, every, as_json):
+    """Until nothing runs any more."""
+    if as_json or not sys.stdout.isatty():
+        while devices:
+            _show_once(devices, as_json)
+            time.sleep(every)
+            devices = ladder.read()
+        return
+    bar = _bar()
+    with screen.of_terminal() as terminal:
+        while devices:
+            terminal.show([row for stats in devices for row in ladder.lines(stats, bar)])
+            time.sleep(every)
+            devices = ladder.read()
+
+
+def _of_logs(options):
+    core = abi.installed_core()
+    for log in options.logs:
         try:
             line = {"log": log, **summary.figures(core, log)}
         except abi.ThimbleError as error:

@@ -10,6 +10,7 @@ import time
 
 from thimble_gpu import abi
 from thimble_gpu import harmony_page
+from thimble_gpu import progress
 from thimble_gpu import topology
 
 
@@ -68,7 +69,9 @@ def _harmony(options):
         start = time.monotonic()
         paths = [None if path is None else os.fsencode(path)
                  for path in (options.profile, links, options.plan, schedule)]
-        status = core.harmony_file(paths[0], paths[1], settings.encode(), paths[2], paths[3], info)
+        with progress.Progress(options.profile):
+            status = core.harmony_file(paths[0], paths[1], settings.encode(), paths[2], paths[3],
+                                       info)
         seconds = round(time.monotonic() - start, 3)
         if status != abi.OK:
             print(f"thimble harmony: {core.last_error().decode(errors='replace')}",

@@ -8,6 +8,7 @@ import sys
 import time
 
 from thimble_gpu import abi
+from thimble_gpu import progress
 
 
 def add_to(commands):
@@ -59,7 +60,9 @@ def _plan_file(core, file, options):
     info = abi.PlanInfo(struct_size=ctypes.sizeof(abi.PlanInfo))
     out = None if options.out is None else os.fsencode(options.out)
     start = time.monotonic()
-    core.check(core.plan_file(os.fsencode(file), out, options.seconds, options.seed, info))
+    with progress.Progress(file, options.seconds):
+        status = core.plan_file(os.fsencode(file), out, options.seconds, options.seed, info)
+    core.check(status)
     line = {"file": file, **{name: getattr(info, name) for name in abi.PLAN_INFO}}
     line["ratio"] = line["height"] / line["lower_bound"]
     line["seconds"] = round(time.monotonic() - start, 3)

@@ -11,13 +11,15 @@ from thimble_gpu import abi
 from thimble_gpu import summary
 from thimble_gpu import text
 
-# A log grows by 48 bytes with every allocation and free. This bound, 96 MB per device, is hundreds
-# of training steps: the others are like them.
+# A log grows by 48 bytes with every allocation, free and use. This bound, 96 MB per device, is
+# hundreds of training steps: the others are like them.
 MOST_EVENTS = 2_000_000
 FOLDER_PREFIX = "thimble-"  # of the folder with the logs, for as long as the program runs
 
 # Keys that only one framework's plugin knows; the core has the others.
 PLUGIN_KEYS = {"front": "tensorflow", "cumemalloc": "jax"}
+# With these, uses of memory cannot be watched, or are anyway.
+NOT_WATCHED = {"swap", "swap_limit", "swap_slowdown", "plan", "plan_file", *PLUGIN_KEYS}
 VARIABLES = {"tensorflow": "TF_GPU_ALLOCATOR", "jax": "XLA_PYTHON_CLIENT_ALLOCATOR"}
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
@@ -57,8 +59,10 @@ def environment(conf, folder, given):
         variables[VARIABLES[framework]] = "thimble"
     if keys.get("device") == "cpu":
         variables.pop(VARIABLES["tensorflow"], None)  # TensorFlow's CPU device needs no more
-    log = f"log:{folder}/%p.log,log_events:{MOST_EVENTS}"
-    variables["THIMBLE_CONF"] = f"{conf},{log}" if conf.strip() else log
+    own = [f"log:{folder}/%p.log,log_events:{MOST_EVENTS}"]
+    if not NOT_WATCHED & keys.keys():
+        own.append("swap:watch")  # so that an out of memory says whether swap:auto would fit
+    variables["THIMBLE_CONF"] = ",".join(filter(None, (conf.strip(), *own)))
     return variables
 
 
@@ -90,7 +94,7 @@ def _run(parser, options):
             parser.error(str(error))
         status = _wait_for(program, variables)
         if status not in (NOT_FOUND, NOT_EXECUTABLE):
-            summary.write(folder, dict(text.entries(conf)).get("device") == "cpu", MOST_EVENTS)
+            summary.write(folder, conf, MOST_EVENTS, failed=status != 0)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if status < 0:

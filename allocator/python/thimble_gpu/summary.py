@@ -7,6 +7,8 @@ import time
 
 from thimble_gpu import abi
 from thimble_gpu import bfc
+from thimble_gpu import failure
+from thimble_gpu import progress
 from thimble_gpu import text
 
 MOST_DEVICES = 8  # that are written about
@@ -40,7 +42,7 @@ def read(folder):
     """The logs in which something was allocated, and what is wrong with the others."""
     core = abi.installed_core()
     logs, errors = [], []
-    for name in sorted(os.listdir(folder)):
+    for name in filter(NAME.fullmatch, sorted(os.listdir(folder))):
         try:
             logs.append(Log(core, os.path.join(folder, name)))
         except abi.ThimbleError as error:
@@ -92,7 +94,8 @@ def caveat(log, most_events):
 def compare(log, deadline):
     """What BFC would have needed, or why that is not known."""
     try:
-        needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
+        with progress.Progress("what would TensorFlow's own allocator have needed?"):
+            needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
     except bfc.Unknown as reason:
         return f"what TensorFlow's own allocator (BFC) would have needed is not known: {reason}"
     in_advance = log.reserved_at_start > 0
@@ -104,8 +107,16 @@ def compare(log, deadline):
     return f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}, {difference}"
 
 
-def write(folder, is_cpu, most_events):
-    """The summary of a run, on stderr."""
+def explain(log, requests, conf):
+    """Lines about the request that the program failed with, if that was for memory."""
+    failed = requests.get((log.process, log.device))
+    return failure.describe(abi.installed_core(), log.path, failed, conf) if failed else ()
+
+
+def write(folder, conf, most_events, failed):
+    """The summary of a run with the options `conf`, on stderr."""
+    is_cpu = ("device", "cpu") in text.entries(conf)
+    requests = failure.read(folder) if failed else {}
     logs, errors = read(folder)
     for error in errors:
         text.say(f"a log of this run cannot be used: {error}")
@@ -118,7 +129,8 @@ def write(folder, is_cpu, most_events):
         plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
         swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped,
                              log.swap_wait_ns)
-        for note in filter(None, (plan, swap, caveat(log, most_events))):
+        for note in filter(None, (plan, swap, caveat(log, most_events),
+                                  *explain(log, requests, conf))):
             text.say("  " + note)
         text.say("  " + compare(log, deadline))
     if len(logs) > MOST_DEVICES:

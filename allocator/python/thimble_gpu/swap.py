@@ -8,6 +8,7 @@ import sys
 import time
 
 from thimble_gpu import abi
+from thimble_gpu import progress
 
 
 def add_to(commands):
@@ -84,7 +85,8 @@ def _plan(core, file, options, limit):
     info = abi.SwapInfo(struct_size=ctypes.sizeof(abi.SwapInfo))
     out = None if options.out is None else os.fsencode(options.out)
     start = time.monotonic()
-    status = core.swap_file(os.fsencode(file), out, text.encode(), info)
+    with progress.Progress(f"{file} {limit}" if limit else file):
+        status = core.swap_file(os.fsencode(file), out, text.encode(), info)
     if status == abi.OUT_OF_MEMORY:
         return None
     core.check(status)

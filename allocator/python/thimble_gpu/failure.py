@@ -1,0 +1,103 @@
+"""What would have made a request fit that failed: what the arena computed then, and replays of the
+run's log with other settings."""
+
+import ctypes
+import json
+import os
+import re
+import statistics
+
+from thimble_gpu import abi
+from thimble_gpu import progress
+from thimble_gpu import text
+
+NAME = re.compile(r"(\d+)\.log(?:\.(\d+))?\.oom")
+KINDS = ("none", "true", "fragmentation", "limit", "driver")
+# Of the options of a run, those that decide where a request goes. The limit is the arena's own.
+PLACING = ("chunk", "stitch", "plan")
+
+
+def read(folder):
+    """The last request that failed, by process and device."""
+    found = {}
+    for name in os.listdir(folder):
+        parts = NAME.fullmatch(name)
+        if parts:
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found[tuple(int(part or 0) for part in parts.groups())] = json.load(file)
+    return found
+
+
+def _replay(core, path, failed, conf, **settings):
+    """thimble_replay_info of the log and the request at its end, in as much memory as there was."""
+    options = {key: value for key, value in text.entries(conf) if key in PLACING}
+    options.update(settings, limit=failed["capacity"])
+    info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
+    conf = ",".join(f"{key}:{value}" for key, value in options.items())
+    with progress.Progress(f"replaying with {conf}"):
+        status = core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
+                                 conf.encode(), info)
+    core.check(status)
+    return info
+
+
+def _step_seconds(trace):
+    """How long the ops of a training step take. 0 unless the log has several of about the most ops:
+    a step that failed is no whole one, and what comes before training has few."""
+    steps = [[]]
+    with open(trace, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("S"):
+                steps.append([])
+            elif line.startswith("O "):
+                steps[-1].append(float(line.split()[2]))
+    most = max(map(len, steps))
+    longest = [sum(ops) for ops in steps if len(ops) >= 0.9 * most > 0]
+    return statistics.median(longest) if len(longest) > 1 else 0
+
+
+def _cost(failed, step):
+    """What swapping costs: the copies, and a step that waits for all of them."""
+    leaves = failed["swap_leaves"]
+    cost = f"at least {text.size(leaves)} move out and back"
+    if step > 0:
+        copies = leaves / failed["bus_out"] + leaves / failed["bus_in"]
+        cost += (f", an estimated {100 * copies / step:.1f} % slower at "
+                 f"{failed['bus_in'] / 2**30:.1f} GiB/s if computing hides none of it")
+    return cost
+
+
+def _untried(failed):
+    """Settings that are off, and that a replay can judge."""
+    if failed["swap"]:
+        return []  # what left the device and came back is not in a replay
+    off = [{name: value} for name, value, on in (("stitch", "on", failed["stitch"]),
+                                                 ("plan", "auto", failed["plan"])) if not on]
+    return off + ([{**off[0], **off[1]}] if len(off) == 2 else [])
+
+
+def describe(core, path, failed, conf):
+    """Lines about a request that failed, and what would have made it fit."""
+    yield (f"a request of {text.size(failed['requested'])} did not fit "
+           f"({KINDS[failed['kind']]}): {text.size(failed['in_use'])} were in use, "
+           f"{text.size(failed['missing'])} more were needed")
+    fits, fits_not = [], []
+    if failed["fits_limit"]:
+        fits.append(f"limit:{failed['fits_limit']}")
+    if failed["fits_swap"]:
+        fits.append(f"swap:auto ({_cost(failed, _step_seconds(path + '.trace'))})")
+    elif failed["watched"] and not failed["swap"]:
+        fits_not.append("swap:auto")
+    untried = _untried(failed)
+    as_it_was = _replay(core, path, failed, conf) if untried else None
+    if untried and as_it_was.reached and not as_it_was.fits:
+        for settings in untried:
+            name = ",".join(f"{key}:{value}" for key, value in settings.items())
+            (fits if _replay(core, path, failed, conf, **settings).fits else fits_not).append(name)
+    elif untried:
+        yield ("the log does not tell what other settings would do: replayed as it was, the "
+               "request fits, or it is not recorded")
+    if fits:
+        yield f"it fits with {', or '.join(fits)}"
+    if fits_not:
+        yield f"it does not fit with {', nor with '.join(fits_not)}"

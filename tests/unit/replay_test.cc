@@ -1,0 +1,184 @@
+// Logs of arenas that ran out of memory, replayed with other options: what is said to fit then fits
+// when the same program runs with them.
+#include "allocator/arena/replay.h"
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "allocator/base/whole_file.h"
+#include "allocator/observe/beside_log.h"
+#include "allocator/observe/event_log.h"
+#include "gmock/gmock.h"
+#include "tests/unit/arena_fixture.h"
+
+namespace thimble {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Bytes kLimit = 64 * kChunk;
+
+// Requests of one stream. After one that fails, nothing happens but that all is freed at the end.
+class Program {
+ public:
+  explicit Program(Arena* arena) : arena_(*arena) {}
+  ~Program() {
+    for (const Address block : held_) EXPECT_TRUE(arena_.Free(block, kFirst).ok());
+  }
+
+  void BeginStep() {
+    ++step_;
+    arena_.WaitForPlans();
+  }
+  Address Take(Bytes bytes, std::uint64_t key = 0) {
+    if (!fits_) return 0;
+    const auto block = arena_.Allocate(bytes, 0, kFirst, key, step_);
+    fits_ = block.ok();
+    if (fits_) held_.push_back(*block);
+    return block.value_or(0);
+  }
+  void Give(Address block) {
+    if (!fits_) return;
+    EXPECT_TRUE(arena_.Free(block, kFirst).ok());
+    held_.erase(std::find(held_.begin(), held_.end(), block));
+  }
+  bool fits() const { return fits_; }
+
+ private:
+  Arena& arena_;
+  std::vector<Address> held_;
+  std::uint64_t step_ = 0;
+  bool fits_ = true;
+};
+
+// Every second chunk is free, and half of the memory is asked for.
+void Scatter(Program* program) {
+  std::vector<Address> blocks;
+  for (int i = 0; i < 64; ++i) blocks.push_back(program->Take(kChunk));
+  for (std::size_t i = 0; i < blocks.size(); i += 2) program->Give(blocks[i]);
+  program->Take(32 * kChunk);
+}
+
+// In every step, halves of chunks that stay and that go in turn, then a block as large as those
+// that went. At the end a block comes that stays, and only who packs the halves has room for it.
+void Interleave(Program* program) {
+  constexpr int kSteps = 40;
+  constexpr int kHalves = 32;
+  for (int step = 0; step < kSteps; ++step) {
+    program->BeginStep();
+    std::vector<Address> stay;
+    std::vector<Address> go;
+    for (std::uint64_t i = 0; i < kHalves; ++i) {
+      stay.push_back(program->Take(kChunk / 2, 1 + i));
+      go.push_back(program->Take(kChunk / 2, 101 + i));
+    }
+    for (const Address block : go) program->Give(block);
+    const Address large = program->Take(kHalves * kChunk / 2, 500);
+    if (step == kSteps - 2) program->Take(24 * kChunk, /*key=*/1000);
+    for (const Address block : stay) program->Give(block);
+    program->Give(large);
+  }
+}
+
+class ReplayTest : public ArenaTest {
+ protected:
+  using Requests = void (*)(Program*);
+
+  // Where it ended; `bytes` is 0 if all of it fits.
+  ReplayEnd Run(Requests requests, const ArenaOptions& options) {
+    std::remove(PathBeside(log_, kOomFile).c_str());
+    Make(kLimit, options);
+    EXPECT_TRUE(arena_->StartLog(log_, 0).ok());
+    ReplayEnd end;
+    {
+      Program program(arena_.get());
+      requests(&program);
+      if (!program.fits()) end.bytes = arena_->LastOom().requested;
+    }
+    EXPECT_TRUE(arena_->log().Stop().ok());
+    const absl::StatusOr<std::string> json = ReadWholeFile(PathBeside(log_, kOomFile));
+    EXPECT_EQ(json.ok(), end.bytes > 0);
+    if (json.ok()) {
+      EXPECT_THAT(*json, HasSubstr(absl::StrCat("\"requested\": ", end.bytes, ",")));
+      end.mark = std::stoull(json->substr(json->find("\"mark\": ") + 8));
+      EXPECT_GT(end.mark, 0u);
+    }
+    arena_.reset();
+    return end;
+  }
+
+  ReplayOutcome Replay(const ReplayEnd& end, ArenaOptions options) {
+    options.limit = kLimit;
+    options.chunk_bytes = kChunk;
+    Device device(kLimit);
+    const auto outcome = ReplayLog(ReadEventLog(log_).value(), end, options, device.driver());
+    EXPECT_TRUE(outcome.ok()) << outcome.status();
+    return outcome.value_or(ReplayOutcome());
+  }
+
+  const std::string log_ = testing::TempDir() + "/log";
+};
+
+ArenaOptions With(bool stitch, bool plan) {
+  ArenaOptions options;
+  options.stitch = stitch;
+  options.plan = plan;
+  return options;
+}
+
+TEST_F(ReplayTest, StitchingFitsInTheReplayAndInTheProgram) {
+  const ReplayEnd end = Run(Scatter, With(/*stitch=*/false, /*plan=*/false));
+  EXPECT_EQ(end.bytes, 32 * kChunk);
+  const ReplayOutcome same = Replay(end, With(false, false));
+  EXPECT_TRUE(same.reached);
+  EXPECT_FALSE(same.fits);
+  EXPECT_EQ(same.requests, 64u);
+  EXPECT_TRUE(Replay(end, With(/*stitch=*/true, false)).fits);
+  EXPECT_EQ(Run(Scatter, With(/*stitch=*/true, false)).bytes, 0u);
+}
+
+TEST_F(ReplayTest, APlanFitsInTheReplayAndInTheProgram) {
+  const ReplayEnd end = Run(Interleave, With(/*stitch=*/true, /*plan=*/false));
+  EXPECT_EQ(end.bytes, 24 * kChunk);
+  EXPECT_FALSE(Replay(end, With(true, false)).fits);
+  EXPECT_TRUE(Replay(end, With(true, /*plan=*/true)).fits);
+  EXPECT_EQ(Run(Interleave, With(true, /*plan=*/true)).bytes, 0u);
+}
+
+TEST_F(ReplayTest, ALogThatEndsBeforeTheMarkSaysNothing) {
+  ReplayEnd end = Run(Scatter, With(/*stitch=*/false, /*plan=*/false));
+  end.mark += 1000;
+  const ReplayOutcome outcome = Replay(end, With(true, false));
+  EXPECT_FALSE(outcome.reached);
+  EXPECT_FALSE(outcome.fits);
+}
+
+TEST_F(ReplayTest, NothingIsWrittenBesideALogThatIsNoFile) {
+  Make(kLimit);
+  ASSERT_TRUE(arena_->StartLog("/dev/null", 0).ok());
+  EXPECT_FALSE(TryAllocate(kLimit + kChunk).ok());
+  Free(Allocate(kChunk));
+  EXPECT_FALSE(ReadWholeFile(PathBeside("/dev/null", kOomFile)).ok());
+  EXPECT_FALSE(ReadWholeFile(PathBeside("/dev/null", kNowFile)).ok());
+}
+
+TEST_F(ReplayTest, TheStatisticsAreBesideTheLog) {
+  Make(kLimit);
+  ASSERT_TRUE(arena_->StartLog(log_, 0).ok());
+  Allocate(3 * kChunk);
+  EXPECT_THAT(ReadWholeFile(PathBeside(log_, kNowFile)).value(),
+              HasSubstr(absl::StrCat("{\"in_use\":", 3 * kChunk, ",")));
+}
+
+TEST_F(ReplayTest, WithoutAnEndAllOfTheLogIsReplayed) {
+  EXPECT_EQ(Run(Scatter, With(true, false)).bytes, 0u);
+  const ReplayOutcome outcome = Replay({}, With(true, false));
+  EXPECT_TRUE(outcome.fits);
+  EXPECT_EQ(outcome.requests, 65u);
+  EXPECT_EQ(outcome.peak_in_use, kLimit);
+}
+
+}  // namespace
+}  // namespace thimble
