@@ -80,15 +80,13 @@ void PlanSearch::Change(std::uint64_t budget) {
     bool has_changed = false;
     for (int i = 0; i < changes; ++i) has_changed |= ChangeOnce(shape);
     ++stale;
-    if (has_changed) {
-      ++plans_;
-      if (Bound(shape) < current.cost) {
-        const double cost = CostOf(PlanOf(costs_, server_, shape, batch_));
-        if (cost <= current.cost) {
-          if (cost < current.cost) stale = 0;
-          current = {cost, shape};
-          if (cost < elite_.front().cost) elite_.front() = current;
-        }
+    ++plans_;  // also if nothing can be changed, so that there is an end
+    if (has_changed && Bound(shape) < current.cost) {
+      const double cost = CostOf(PlanOf(costs_, server_, shape, batch_));
+      if (cost <= current.cost) {
+        if (cost < current.cost) stale = 0;
+        current = {cost, shape};
+        if (cost < elite_.front().cost) elite_.front() = current;
       }
     }
     if (stale <= kPatience) continue;

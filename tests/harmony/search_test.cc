@@ -93,6 +93,16 @@ TEST(Search, AModelThatFitsIsOnePack) {
   EXPECT_NEAR(report->compute_bound, 10 * 0.03 * 4, 1e-9);
 }
 
+TEST(Search, EndsWhereNothingCanBeChanged) {
+  const Profile profile = EqualLayers(1, 0.01, 1e6, 1e4, 1e6);
+  Settings settings;
+  settings.batch = 1;
+  settings.seconds = 0.1;
+  const auto report = MakeReport(profile, PublishedServer(1, 8e9), settings);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->schedule.plan.tasks.size(), 1);
+}
+
 TEST(Search, FindsAPlanInTheLeastMemory) {
   const Profile profile = EqualLayers(12, 0.01, 1e8, 1e6, 1e8);
   Settings settings;
