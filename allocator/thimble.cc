@@ -199,6 +199,20 @@ uint64_t thimble_key_of(const char* name, size_t length) {
   return thimble::StableHash({name, length}) | 1;
 }
 
+uint64_t thimble_remember(thimble_arena* arena, const char* name, size_t length) {
+  if (arena == nullptr || name == nullptr) return 0;
+  uint64_t key = 0;
+  Guard([&] {
+    key = arena->arena->Remember({name, length});
+    return absl::OkStatus();
+  });
+  return key;
+}
+
+const char* thimble_name_of(const thimble_arena* arena, uint64_t key) {
+  return arena == nullptr ? "" : arena->arena->NameOf(key);
+}
+
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
                                         uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block) {

@@ -67,10 +67,19 @@ thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t align
  * have learned (option plan_file) can be used again. */
 uint64_t thimble_key_of(const char* name, size_t length);
 
-/* The same for a caller who knows its steps: requests of one step of training have the same `step`,
- * of another one another (0: not known). A plan recognises a request by its key, its size and how
- * often that came before in its step. Blocks that are expected to outlive many steps (`resident` is
- * not 0) are kept together, out of the way of those that come and go. */
+/* The same, and the arena remembers the name: for what it tells when memory runs out, and for its
+ * event log. 0 for an empty name, if `arena` or `name` is NULL, and if the host has no memory
+ * for it. */
+uint64_t thimble_remember(thimble_arena* arena, const char* name, size_t length);
+
+/* A name that was remembered, cut off after 200 bytes; "" if it is not known: the arena has room
+ * for some thousands. Valid as long as the arena. */
+const char* thimble_name_of(const thimble_arena* arena, uint64_t key);
+
+/* thimble_allocate() for a caller who knows its steps: requests of one step of training have the
+ * same `step`, of another one another (0: not known). A plan recognises a request by its key, its
+ * size and how often that came before in its step. Blocks that are expected to outlive many steps
+ * (`resident` is not 0) are kept together, out of the way of those that come and go. */
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
                                         uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block);
@@ -234,11 +243,20 @@ typedef struct thimble_log_info {
   uint64_t swap_in_bytes;
   uint64_t swap_wait_ns;
   uint64_t peak_swapped; /* most bytes on the host at once */
+  uint64_t limit;        /* as in thimble_stats; 0 if the log is too old to tell */
+  uint64_t
+      out_of_memory;    /* number of requests that were refused; one that asks again counts once */
+  uint64_t duration_ns; /* until the last event */
+  uint64_t damaged_at;  /* number, from 1, of the record that ends a damaged log; 0: none */
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
  * be NULL. */
 thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
+
+/* Reads an event log. Writes it to `columns` as what the page of `thimble report` is made of
+ * (allocator/observe/log_columns.h), and what it tells to `info`, which may be NULL. */
+thimble_status thimble_report_file(const char* log, const char* columns, thimble_log_info* info);
 
 /* What a plan comes to, in the units of its file. */
 typedef struct thimble_plan_info {

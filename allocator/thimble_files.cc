@@ -12,6 +12,7 @@
 #include "allocator/harmony/json.h"
 #include "allocator/harmony/report.h"
 #include "allocator/harmony/settings.h"
+#include "allocator/observe/log_columns.h"
 #include "allocator/observe/log_summary.h"
 #include "allocator/observe/swap_summary.h"
 #include "allocator/plan/csv.h"
@@ -100,6 +101,10 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.swap_in_bytes = summary.swap_in_bytes;
   out.swap_wait_ns = summary.swap_wait_ns;
   out.peak_swapped = summary.peak_swapped;
+  out.limit = summary.limit;
+  out.out_of_memory = summary.out_of_memory;
+  out.duration_ns = summary.duration_ns;
+  out.damaged_at = summary.damaged_at;
   return out;
 }
 
@@ -116,6 +121,17 @@ thimble_status thimble_log_convert(const char* log, const char* trace, thimble_l
   return Guard([&]() -> absl::Status {
     THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
                              thimble::ConvertLog(log, trace == nullptr ? "" : trace));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
+  });
+}
+
+thimble_status thimble_report_file(const char* log, const char* columns, thimble_log_info* info) {
+  if (log == nullptr) return NullArgument("log");
+  if (columns == nullptr) return NullArgument("columns");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
+                             thimble::WriteLogColumns(log, columns));
     if (info == nullptr) return absl::OkStatus();
     return thimble::CopyOut(thimble::ToC(summary), info);
   });

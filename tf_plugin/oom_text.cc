@@ -57,7 +57,7 @@ std::string Remedy(const thimble_oom& oom) {
 }  // namespace
 
 std::string OomText(absl::string_view allocator, absl::string_view op, const thimble_oom& oom,
-                    const KeyNames& names) {
+                    const thimble_arena* arena) {
   std::string text = absl::StrCat(allocator, " ran out of memory: ", KindOf(oom),
                                   ".\n  requested  ", Size(oom.requested));
   if (!op.empty()) absl::StrAppend(&text, " by ", op);
@@ -67,7 +67,7 @@ std::string OomText(absl::string_view allocator, absl::string_view op, const thi
                   " without stitching)\n  holders   ");
   const char* separator = " ";
   for (std::uint32_t i = 0; i < oom.holders; ++i) {
-    const std::string name = names.NameOf(oom.holder_key[i]);
+    const absl::string_view name = thimble_name_of(arena, oom.holder_key[i]);
     absl::StrAppend(&text, separator, Size(oom.holder_bytes[i]), " ");
     if (name.empty()) {
       absl::StrAppend(&text, "without an op name (", oom.holder_blocks[i], " blocks)");

@@ -52,7 +52,7 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
                                const tsl::AllocationAttributes& attributes) {
   if (bytes == 0) return nullptr;
   const bool has_key = bytes > kLargestWithoutKey;
-  const std::uint64_t key = has_key ? names_.Remember(CurrentOp()) : 0;
+  const std::uint64_t key = has_key ? KeyOf(CurrentOp()) : 0;
   const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
   const bool resident = has_key && UpdatesVariable(CurrentOp());
   const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
@@ -106,6 +106,10 @@ void TfAllocator::DeallocateRaw(void* block) {
   freed_.Freed();
 }
 
+std::uint64_t TfAllocator::KeyOf(absl::string_view op) const {
+  return thimble_remember(arena_, op.data(), op.size());
+}
+
 void TfAllocator::Count(std::size_t allocated) {
   const auto bytes = static_cast<std::int64_t>(allocated);
   allocations_.fetch_add(1, std::memory_order_relaxed);
@@ -134,7 +138,7 @@ void TfAllocator::ReportNoRoomFor(absl::string_view op) const {
   thimble_oom oom = {};
   oom.struct_size = sizeof(oom);
   thimble_explain(arena_, &oom);
-  LOG(WARNING) << OomText(options_.name, op, oom, names_);
+  LOG(WARNING) << OomText(options_.name, op, oom, arena_);
 }
 
 std::size_t TfAllocator::RequestedSize(const void* block) const {

@@ -74,6 +74,7 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
       home_capacity_(space->home().capacity()),
       marks_(std::move(marks)),
       space_(std::move(space)) {
+  space_->ReportTo(&log_);
   if (!options_.plan_file.empty()) LoadPlanFile();
 }
 
@@ -83,8 +84,8 @@ absl::Status Arena::StartSwapping() {
   const Bytes limit =
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
   THIMBLE_ASSIGN_OR_RETURN(
-      swapper_,
-      Swapper::Create(space_.get(), &mutex_, {limit, options_.swap_limit, options_.swap_slowdown}));
+      swapper_, Swapper::Create(space_.get(), &mutex_,
+                                {limit, options_.swap_limit, options_.swap_slowdown, &log_}));
   return absl::OkStatus();
 }
 
@@ -144,6 +145,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
+    if (reported_oom_.bytes == request.bytes) reported_oom_ = {};
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -153,6 +155,8 @@ absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
   last_oom_ = ExplainOom(*space_, request);
+  for (OomReport::Holder& holder : last_oom_.holders) holder.name = names_.NameOf(holder.key);
+  if (log_.enabled()) ReportOom(request);
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
@@ -349,6 +353,7 @@ absl::Status Arena::SetLimit(Bytes limit) {
                      FormatBytes(backed), ": free memory first"));
   }
   space_->set_limit(wanted);
+  if (log_.enabled()) ReportLimit();
   return absl::OkStatus();
 }
 

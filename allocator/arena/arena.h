@@ -37,6 +37,7 @@
 #include "allocator/base/mutex.h"
 #include "allocator/driver/driver.h"
 #include "allocator/observe/event_log.h"
+#include "allocator/observe/key_names.h"
 #include "allocator/observe/oom_report.h"
 #include "allocator/observe/snapshot.h"
 #include "allocator/observe/stats.h"
@@ -92,9 +93,13 @@ class Arena {
   // Returns when no plan is being made.
   void WaitForPlans() { worker_.WaitUntilIdle(); }
 
+  // The key of a name: for requests, and for whoever reads a report. 0 for "".
+  std::uint64_t Remember(absl::string_view name);
+  const char* NameOf(std::uint64_t key) const { return names_.NameOf(key); }  // "": not known
+
   void MarkStep();
   EventLog& log() { return log_; }
-  // Like log().Start(), and the log begins with what is reserved now.
+  // Like log().Start(), and the log begins with what is there now: names, memory, mappings.
   absl::Status StartLog(const std::string& path, std::uint64_t most_events);
 
   void CheckInvariants();  // O(blocks + mappings)
@@ -145,6 +150,8 @@ class Arena {
   void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportOom(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
   void ReportOp(absl::Span<const Address> blocks, const OpName& op)
@@ -155,6 +162,7 @@ class Arena {
   const Bytes home_capacity_;
   const std::unique_ptr<SmallMarks> marks_;
   MagazineRack rack_;
+  KeyNames names_;
   EventLog log_;
   std::atomic<int> waiters_{0};
 
@@ -170,6 +178,8 @@ class Arena {
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t reported_plans_ ABSL_GUARDED_BY(mutex_) = 0;  // that came or went
+  Request reported_oom_ ABSL_GUARDED_BY(mutex_);  // bytes is 0 if there was none, or it was served
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker

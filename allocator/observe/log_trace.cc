@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/observe/event_log.h"
+#include "allocator/observe/log_reader.h"
 
 namespace thimble {
 
@@ -41,8 +41,7 @@ class TraceBuilder {
         trace_.copied.out_ns = event.bytes;
         trace_.copied.in_ns = event.key;
         break;
-      case EventKind::kMemory:
-      case EventKind::kPlan:
+      default:
         break;
     }
     return absl::OkStatus();

@@ -57,7 +57,11 @@ std::string FormatOom(const OomReport& report) {
   const char* separator = " Largest holders: ";
   for (const OomReport::Holder& holder : report.holders) {
     absl::StrAppend(&text, separator);
-    if (holder.key != 0) absl::StrAppendFormat(&text, "%#x ", holder.key);
+    if (!holder.name.empty()) {
+      absl::StrAppend(&text, holder.name, " ");
+    } else if (holder.key != 0) {
+      absl::StrAppendFormat(&text, "%#x ", holder.key);
+    }
     AppendBlocks(holder, &text);
     separator = "; ";
   }

@@ -25,6 +25,7 @@ struct OomReport {
     std::uint64_t key = 0;
     Bytes bytes = 0;  // of all its blocks
     std::uint64_t blocks = 0;
+    std::string name;  // of the key; "" if it is not known
   };
 
   OomKind kind = OomKind::kNone;

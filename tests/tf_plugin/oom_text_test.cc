@@ -1,13 +1,11 @@
-// Names for keys, and the words of the report.
+// The words of the report when memory runs out.
 #include "tf_plugin/oom_text.h"
 
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tf_plugin/key_names.h"
+#include "tests/tf_plugin/host_arena.h"
 
 namespace thimble::tf {
 namespace {
@@ -15,59 +13,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-TEST(KeyNames, ANameIsFoundByItsKey) {
-  KeyNames names;
-  EXPECT_EQ(names.Remember(""), 0u);
-  const std::uint64_t key = names.Remember("a/MatMul");
-  EXPECT_NE(key, 0u);
-  EXPECT_EQ(names.Remember("a/MatMul"), key);
-  EXPECT_NE(names.Remember("b/MatMul"), key);
-  EXPECT_EQ(names.NameOf(key), "a/MatMul");
-  EXPECT_EQ(names.NameOf(0), "");
-  EXPECT_EQ(names.NameOf(key + 2), "");
-}
-
-TEST(KeyNames, ATableThatIsFullForgetsNamesAndKeepsKeys) {
-  KeyNames names;
-  std::size_t named = 0;
-  for (std::size_t i = 0; i < 2 * KeyNames::kPlaces; ++i) {
-    const std::string name = "op" + std::to_string(i);
-    const std::uint64_t key = names.Remember(name);
-    EXPECT_EQ(names.Remember(name), key);
-    const std::string found = names.NameOf(key);
-    EXPECT_TRUE(found == name || found.empty()) << found;
-    named += found.empty() ? 0 : 1;
-  }
-  EXPECT_LE(named, KeyNames::kPlaces);
-  EXPECT_GT(named, KeyNames::kPlaces * 9 / 10);
-}
-
-TEST(KeyNames, LongNamesAreCut) {
-  KeyNames names;
-  const std::string name(10000, 'x');
-  EXPECT_EQ(names.NameOf(names.Remember(name)), name.substr(0, KeyNames::kLongestName));
-}
-
-TEST(KeyNames, ThreadsAgree) {
-  KeyNames names;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&names] {
-      for (int i = 0; i < 1000; ++i) {
-        const std::string name = "op" + std::to_string(i);
-        const std::string found = names.NameOf(names.Remember(name));
-        // Another thread may be about to write it.
-        EXPECT_TRUE(found == name || found.empty());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (int i = 0; i < 1000; ++i) {
-    const std::string name = "op" + std::to_string(i);
-    EXPECT_EQ(names.NameOf(names.Remember(name)), name);
-  }
-}
 
 class OomReport : public testing::Test {
  protected:
@@ -83,7 +28,7 @@ class OomReport : public testing::Test {
     oom_.largest_stitchable = 64 << 20;
     oom_.device_free = std::uint64_t{3} << 30;
     oom_.holders = 2;
-    oom_.holder_key[0] = names_.Remember("encoder/MatMul");
+    oom_.holder_key[0] = thimble_remember(arena_.get(), "encoder/MatMul", 14);
     oom_.holder_bytes[0] = 512 << 20;
     oom_.holder_key[1] = 0;
     oom_.holder_bytes[1] = 1000;
@@ -92,10 +37,10 @@ class OomReport : public testing::Test {
 
   std::string Text(thimble_oom_kind kind) {
     oom_.kind = kind;
-    return OomText("GPU_0_thimble", "decoder/Relu", oom_, names_);
+    return OomText("GPU_0_thimble", "decoder/Relu", oom_, arena_.get());
   }
 
-  KeyNames names_;
+  HostArena arena_;
   thimble_oom oom_ = {};
 };
 
@@ -120,7 +65,7 @@ TEST_F(OomReport, TheRemedyFitsTheKind) {
 
 TEST_F(OomReport, NobodyHoldsAnythingAndNobodyIsNamed) {
   oom_.holders = 0;
-  const std::string text = OomText("a", "", oom_, names_);
+  const std::string text = OomText("a", "", oom_, arena_.get());
   EXPECT_THAT(text, HasSubstr("holders    none"));
   EXPECT_THAT(text, Not(HasSubstr(" by ")));
 }

@@ -30,7 +30,8 @@ class Stats(ctypes.Structure):
 
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
             "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
-            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped")
+            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped", "limit",
+            "out_of_memory", "duration_ns", "damaged_at")
 
 
 class LogInfo(ctypes.Structure):
@@ -91,6 +92,8 @@ _FUNCTIONS = (
     ("thimble_log_start", ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)),
     ("thimble_log_stop", ctypes.c_int, (ctypes.c_void_p,)),
     ("thimble_log_convert", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
+    ("thimble_report_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
     ("thimble_plan_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
