@@ -248,6 +248,7 @@ typedef struct thimble_log_info {
       out_of_memory;    /* number of requests that were refused; one that asks again counts once */
   uint64_t duration_ns; /* until the last event */
   uint64_t damaged_at;  /* number, from 1, of the record that ends a damaged log; 0: none */
+  uint64_t swapped_at_peak; /* bytes on the host at the time of peak_in_use */
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may

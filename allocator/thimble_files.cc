@@ -105,6 +105,7 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.out_of_memory = summary.out_of_memory;
   out.duration_ns = summary.duration_ns;
   out.damaged_at = summary.damaged_at;
+  out.swapped_at_peak = summary.swapped_at_peak;
   return out;
 }
 

@@ -23,6 +23,7 @@ LogSummary Summarize(const LogContents& log) {
   absl::flat_hash_map<Address, Bytes> live;
   Bytes in_use = 0;
   Bytes reserved = 0;
+  Bytes on_host = 0;
   for (const Event& event : events) {
     switch (event.kind) {
       case EventKind::kAllocate:
@@ -33,6 +34,7 @@ LogSummary Summarize(const LogContents& log) {
         if (in_use > summary.peak_in_use) {
           summary.peak_in_use = in_use;
           summary.reserved_at_peak = reserved;
+          summary.swapped_at_peak = on_host;
         }
         break;
       case EventKind::kFree:
@@ -59,7 +61,8 @@ LogSummary Summarize(const LogContents& log) {
         summary.swap_out_bytes = event.bytes;
         summary.swap_in_bytes = event.key;
         summary.swap_wait_ns = static_cast<std::uint64_t>(event.stream);
-        summary.peak_swapped = std::max(summary.peak_swapped, event.address);
+        on_host = event.address;
+        summary.peak_swapped = std::max(summary.peak_swapped, on_host);
         break;
       case EventKind::kLimit:
         summary.limit = event.bytes;

@@ -31,7 +31,8 @@ struct LogSummary {
   std::uint64_t out_of_memory = 0;  // requests that were refused; one that asks again counts once
   std::uint64_t duration_ns = 0;    // until the last event
   std::uint64_t damaged_at =
-      0;  // number of the record that makes no sense, counted from 1; 0: none
+      0;                      // number of the record that makes no sense, counted from 1; 0: none
+  Bytes swapped_at_peak = 0;  // on the host when peak_in_use was reached first
 };
 
 LogSummary Summarize(const LogContents& log);

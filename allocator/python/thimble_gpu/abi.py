@@ -31,7 +31,7 @@ class Stats(ctypes.Structure):
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
             "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
             "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped", "limit",
-            "out_of_memory", "duration_ns", "damaged_at")
+            "out_of_memory", "duration_ns", "damaged_at", "swapped_at_peak")
 
 
 class LogInfo(ctypes.Structure):
