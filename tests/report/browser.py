@@ -26,6 +26,7 @@ class Browser:
             raise RuntimeError(f"{COMMAND} is not installed: ./dev installs it")
         self._numbers = itertools.count(1)
         self._buffer = b""
+        self._session = None  # of the page
         self.events = []
         profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         at_end(profile.cleanup)
@@ -44,7 +45,6 @@ class Browser:
         os.close(to_child)
         os.close(from_child)
         at_end(self.close)
-        self._session = None
 
     def close(self):
         self._process.kill()
@@ -80,12 +80,15 @@ class Browser:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
-            self.events.append(answer)
+            if answer.get("sessionId") == self._session:
+                self.events.append(answer)
 
     # --- Pages -----------------------------------------------------------------------------------
 
     def open(self, path, width=1400, height=1000, dark=False):
         """Loads a file and waits until it says that it is ready. Seconds that it took."""
+        if self._session:
+            self.call("Page.close")
         self.events = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target,

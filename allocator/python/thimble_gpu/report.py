@@ -10,7 +10,7 @@ from thimble_gpu import abi
 from thimble_gpu import page
 from thimble_gpu import summary
 
-SCRIPTS = ("columns.js", "history.js", "timeline.js", "holders.js", "mappings.js",
+SCRIPTS = ("columns.js", "history.js", "scopes.js", "timeline.js", "holders.js", "mappings.js",
            "address_map.js", "sections.js", "swaps.js", "report.js")
 MOST_SECONDS = 10  # that the comparison with BFC may take
 

@@ -57,7 +57,7 @@ class AddressMap {
     const {map} = this, width = Math.max(this.canvas.parentElement.clientWidth - this.left - 8, 100);
     const slots = Math.max(Math.ceil(map.end / (map.chunk || 1)), 1);
     // Few enough rows to see at once; slots as wide as that allows.
-    const wanted = clamp(Math.ceil(slots / Math.floor(width / 7)), 1, 28);
+    const wanted = clamp(Math.ceil(slots / Math.floor(width / 9)), Math.min(8, Math.ceil(slots / 8)), 28);
     this.perRow = Math.ceil(slots / wanted) * (map.chunk || 1);
     this.rows = map.chunk ? Math.ceil(map.end / this.perRow) : 0;
     const bars = this.bars.length ? this.bars.length * (this.row + this.gap) + 34 : 0;

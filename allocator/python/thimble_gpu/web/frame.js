@@ -14,12 +14,19 @@ function element(name, properties = {}, ...children) {
 
 // --- Words ---------------------------------------------------------------------------------------
 
-// The same words as `thimble stats` has.
+// The same words as `thimble stats` has, a half rounded to the even neighbour as there.
 function size(bytes) {
   for (const [unit, factor] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]])
-    if (Math.abs(bytes) >= factor) return (bytes / factor).toFixed(2) + " " + unit;
+    if (bytes >= factor) return (toEven(100 * bytes / factor) / 100).toFixed(2) + " " + unit;
   return bytes + " bytes";
 }
+function toEven(number) {
+  const whole = Math.floor(number), part = number - whole;
+  return whole + (part > .5 || part === .5 && whole % 2 ? 1 : 0);
+}
+// Long names differ at their ends.
+const short = (text, most) => text.length <= most ? text
+  : text.slice(0, Math.floor(most / 3)) + "…" + text.slice(Math.floor(most / 3) + 1 - most);
 const count = number => number.toLocaleString("en-US");
 const percent = part => (100 * part).toFixed(1) + " %";
 function duration(ns) {
@@ -27,6 +34,8 @@ function duration(ns) {
   if (ns >= 1e6) return (ns / 1e6).toFixed(3) + " ms";
   return (ns / 1e3).toFixed(1) + " µs";
 }
+// Without zeros at the end.
+const roundDuration = ns => duration(ns).replace(/\.?0+ /, " ");
 
 // Round numbers between `from` and `until`, about so many.
 function ticks(from, until, wanted) {

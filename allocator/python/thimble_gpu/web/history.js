@@ -45,11 +45,20 @@ class History {
     const mark = name => columns["mark." + name];
     this.marks = {kind: mark("kind"), at: summedUp(mark("op")), time: summedUp(mark("time")),
       address: mark("address"), bytes: mark("bytes"), stream: mark("stream"), key: mark("key")};
-    this.steps = this.marksOf(KIND.step);
+    this.steps = this.largeSteps(this.marksOf(KIND.step));
     this.reserved = this.seriesOf(KIND.memory, "bytes");
     this.limit = this.seriesOf(KIND.limit, "bytes");
     this.onHost = this.seriesOf(KIND.swap, "address");
     this.moves = this.marksOf(KIND.evict, KIND.fetch);
+  }
+
+  // TensorFlow counts every op that Python calls by itself as a step. Those that people mean are the
+  // large ones; without any, an empty list.
+  largeSteps(steps) {
+    const blocksAt = mark => upperBound(this.born, this.marks.at[mark] ?? this.ops);
+    const sizes = steps.map((mark, i) => blocksAt(steps[i + 1]) - blocksAt(mark));
+    const most = sizes.reduce((a, b) => Math.max(a, b), 0);
+    return most < 32 ? [] : steps.filter((_, i) => sizes[i] >= most / 8);
   }
 
   // Numbers of the marks of some kinds, in their order.
@@ -106,8 +115,14 @@ class History {
 }
 const LIFETIMES = ["stays until the end", "outlives a step", "comes and goes within a step"];
 
+// Functions that TensorFlow calls, one in the other, have this before the names of their ops.
+const WRAPPERS = /^((Stateful)?PartitionedCall(_\d+)?\/)+/;
+const scopesOf = group => group.kind === "name"
+  ? group.name.replace(WRAPPERS, "").split("/").filter(part => part)
+  : ["without a name", group.label];
+
 function labelOf(group) {
-  if (group.kind === "name") return group.name;
+  if (group.kind === "name") return scopesOf(group).join("/") || group.name;
   if (group.kind === "key") return "op " + BigInt(group.value).toString(16) + ", name not known";
   if (group.kind === "small") return "small blocks, up to 4 KiB";
   return "blocks of " + size(Number(group.value)) + " without a name";

@@ -31,7 +31,7 @@ class HoldersTable {
     this.body.replaceChildren(...shown.map(row => {
       const bar = element("div", {className: "bar"});
       bar.style.width = 100 * row.bytes / total + "%";
-      return element("tr", {}, element("td", {title: row.label}, row.label),
+      return element("tr", {}, element("td", {title: row.label}, short(row.label, 44)),
         element("td", {title: count(row.bytes) + " bytes"}, size(row.bytes)),
         element("td", {}, bar, percent(row.bytes / total)), element("td", {}, count(row.blocks)),
         element("td", {}, duration(row.since)));
@@ -61,26 +61,8 @@ class Icicle {
   }
 
   show(instant) {
-    this.root = {name: "all", path: "", bytes: 0, blocks: 0, children: new Map()};
-    for (const holder of this.history.holders(instant)) this.add(holder);
+    this.root = new ScopeTree(this.history, instant, part => part).root;
     this.zoom(null);
-  }
-
-  add(holder) {
-    const group = this.history.groups[holder.group];
-    const parts = group.kind === "name" ? group.name.split("/").filter(part => part)
-      : ["without a name", group.label];
-    let node = this.root;
-    for (const part of ["", ...parts]) {
-      if (part) {
-        const path = node.path + "/" + part;
-        if (!node.children.has(part))
-          node.children.set(part, {name: part, path, bytes: 0, blocks: 0, children: new Map()});
-        node = node.children.get(part);
-      }
-      node.bytes += holder.bytes;
-      node.blocks += holder.blocks;
-    }
   }
 
   // To a box, or with nothing to all of it.
@@ -123,7 +105,7 @@ class Icicle {
     const box = this.boxAt(event);
     if (!box) return tip.hide();
     const {node} = box;
-    tip.show(event, (node.path.slice(1) || "all") + "\n" + size(node.bytes) + " ("
+    tip.show(event, (node.path || "all") + "\n" + size(node.bytes) + " ("
       + percent(node.bytes / this.root.bytes) + ") in " + count(node.blocks) + " blocks");
   }
 }

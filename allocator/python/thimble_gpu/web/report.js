@@ -4,7 +4,6 @@
 
 async function openReport() {
   const report = JSON.parse(byId("report").textContent);
-  showBanners(report);
   const bytes = await inflated(byId("columns").textContent);
   const history = new History(report, unpack(bytes, report.columns));
   const view = new View(history.end, 100);
@@ -41,9 +40,12 @@ async function openReport() {
     keys[event.key]?.();
   });
 
+  showBanners(history);
   showHeadline(history);
   byId("peak-words").textContent = tellPeak(history);
-  stack("op");
+  stack("scope");
+  byId("axis").value = timeline.betterAxis();
+  timeline.setAxis(byId("axis").value);
   const swaps = new Swaps(history, timeline);
   showPlan(history);
   showRefusals(history, choose);

@@ -1,8 +1,12 @@
 // The parts of a report that are words and figures: banners, headline, plans, refusals.
 "use strict";
 
-function showBanners(report) {
-  const {figures} = report, told = [];
+function showBanners(history) {
+  const {report, marks} = history, {figures} = report, told = [];
+  const last = history.marksOf(KIND.oom).at(-1);
+  if (last !== undefined && !wasServed(history, last))
+    told.push("Memory ran out at " + duration(marks.time[last]) + ": " + size(marks.bytes[last])
+      + " were not to be had. See below.");
   if (figures.damaged_at)
     told.push("This log is damaged: " + report.damage + ". What comes before it is shown, "
       + count(figures.events) + " events.");
@@ -31,8 +35,9 @@ function showHeadline(history) {
       bfc.bytes > figures.reserved_at_peak ? "good" : "")
       : card("TensorFlow's BFC needs", "not known", bfc.note),
     card("Stitched", count(figures.stitches), "blocks made of pieces"),
-    card("Steps", count(figures.steps), count(figures.allocations) + " allocations in "
-      + duration(figures.duration_ns)),
+    card("Steps", count(figures.steps), (history.steps.length && history.steps.length
+      < figures.steps ? count(history.steps.length) + " of them large; " : "")
+      + count(figures.allocations) + " allocations in " + duration(figures.duration_ns)),
   ];
   if (figures.limit) cards.splice(2, 0, card("Limit", size(figures.limit),
     percent(figures.peak_reserved / figures.limit) + " of it was reserved"));
@@ -40,7 +45,7 @@ function showHeadline(history) {
     cards.push(card("Plan", percent(figures.plan_hits / figures.plan_requests),
       "of " + count(figures.plan_requests) + " requests at their planned place"));
   if (figures.swap_out_bytes)
-    cards.push(card("Swapped", size(figures.peak_swapped), size(figures.swap_out_bytes)
+    cards.push(card("On the host, at most", size(figures.peak_swapped), size(figures.swap_out_bytes)
       + " out, " + size(figures.swap_in_bytes) + " back; ops waited "
       + duration(figures.swap_wait_ns)));
   if (figures.out_of_memory)
@@ -59,7 +64,7 @@ function tellPeak(history) {
   const lasting = stays[0] + stays[1], part = percent(lasting / total[peak]);
   return "The peak of " + size(total[peak]) + " was at " + duration(history.timeOf(peak))
     + (step ? ", in step " + count(step) + " of " + count(history.steps.length) : "")
-    + ". Most of it is held by " + first.label + ": " + size(first.bytes) + " ("
+    + ". The largest holder is " + first.label + " with " + size(first.bytes) + " ("
     + percent(first.bytes / total[peak]) + "). " + (history.steps.length > 1
       ? part + " of the peak outlives a step: weights, the optimizer's state, what the program "
         + "keeps. The rest comes and goes within one: activations and gradients."

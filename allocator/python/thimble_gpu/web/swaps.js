@@ -57,7 +57,8 @@ class Swaps {
       + size(figures.swap_in_bytes) + " came back; at most " + size(figures.peak_swapped)
       + " were on the host. Of " + count(this.trips.length) + " trips, " + count(back.length)
       + " came back, " + count(late.length) + " of them when an op waited already ("
-      + duration(figures.swap_wait_ns) + " in all); the others ended with a free or with the log.";
+      + duration(figures.swap_wait_ns) + " in all)" + (this.trips.length > back.length
+        ? "; the others ended with a free or with the log." : ".");
   }
 
   placeOf(trip) {

@@ -39,11 +39,14 @@ class Layers {
   }
 }
 
-// The ways to stack: who asked, the outermost scope of that, how long it stays.
+// The ways to stack: the scopes of who asked, who asked, how long it stays.
 const STACKS = {
+  scope: history => {
+    const alike = new ScopeTree(history).cut(TIMELINE.most);
+    if (new Set(history.groups.map(alike)).size > 3) return byGroup(history, alike);
+    return byGroup(history, new ScopeTree(history, history.peak, part => part).cut(TIMELINE.most));
+  },
   op: history => byGroup(history, group => group.label),
-  scope: history => byGroup(history, group =>
-    group.kind === "name" ? group.name.split("/")[0] : group.label),
   lifetime: history => {
     const layerOf = new Uint8Array(history.blocks);
     for (let block = 0; block < history.blocks; ++block)
@@ -52,17 +55,19 @@ const STACKS = {
   },
 };
 
+const THE_REST = "the rest";
+
 // Those that hold most at the peak have layers of their own.
 function byGroup(history, nameOf) {
   const names = history.groups.map(nameOf), held = new Map();
   for (const holder of history.holders(history.peak))
-    held.set(names[holder.group], (held.get(names[holder.group]) ?? 0) + holder.bytes);
+    if (names[holder.group]) held.set(names[holder.group], (held.get(names[holder.group]) ?? 0) + holder.bytes);
   const top = [...held].sort((a, b) => b[1] - a[1]).slice(0, TIMELINE.most).map(([name]) => name);
-  const others = new Set(names).size - top.length;
+  const rest = new Set(names).size > top.length ? [THE_REST] : [];
   const layerOfName = new Map(top.map((name, i) => [name, i]));
   const layerOfGroup = names.map(name => layerOfName.get(name) ?? top.length);
   const layerOf = Uint8Array.from(history.group, group => layerOfGroup[group]);
-  return new Layers(history, layerOf, [...top, "the rest, " + count(others) + " others"]);
+  return new Layers(history, layerOf, [...top, ...rest]);
 }
 
 class Timeline {
@@ -75,9 +80,9 @@ class Timeline {
     this.onChoose = () => {};
     this.most = Math.max(history.total[history.peak], history.reserved.most()) * 1.04 || 1;
     const limit = history.limit.most();
-    this.showsLimit = limit > 0 && limit < 3 * this.most;
+    this.showsLimit = limit > 0 && limit < 1.5 * this.most;
     if (this.showsLimit) this.most = Math.max(this.most, limit * 1.04);
-    this.stack("op");
+    this.stack("scope");
     this.redraw = drawn(this.canvas, (...where) => this.draw(...where));
     view.attach(this.canvas, TIMELINE.left, TIMELINE.right, this.redraw,
       event => this.onChoose(this.highestAt(event.offsetX)));
@@ -86,12 +91,17 @@ class Timeline {
 
   stack(way) {
     this.layers = STACKS[way](this.history);
-    const rest = this.layers.names.length - 1;
-    this.colors = this.layers.names.map((_, i) =>
-      i === rest && way !== "lifetime" ? REST : PALETTE[i % PALETTE.length]);
+    this.colors = this.layers.names.map((name, i) =>
+      name === THE_REST ? REST : PALETTE[i % PALETTE.length]);
     this.redraw?.();
   }
 
+  // Which axis shows more: that of events, where most of them come in little of the time.
+  betterAxis() {
+    const bins = new Float64Array(64), {time, ops, end} = this.history;
+    for (let i = 0; i < ops; ++i) bins[Math.min(Math.floor(time[i] / end * 64), 63)] += 64 / ops;
+    return bins.filter(share => share > .1).length < 20 ? "events" : "time";
+  }
   // Time, or events one by one: the same width for each.
   setAxis(axis) {
     this.axis = axis;
@@ -157,7 +167,7 @@ class Timeline {
     }
     context.textAlign = "center";
     for (const value of ticks(this.view.from, this.view.until, width / 130)) {
-      const text = this.axis === "time" ? duration(value) : count(value);
+      const text = this.axis === "time" ? roundDuration(value) : count(value);
       context.fillText(text, clamp(this.xOf(value), TIMELINE.left + 20, width - 34), low + 14);
     }
     context.textAlign = "left";
@@ -165,6 +175,7 @@ class Timeline {
 
   // From the lowest layer to the highest; a lighter part above where it was lower meanwhile.
   drawLayers(context, low, y) {
+    if (!this.layers.names.length) return;
     const {extremes, total} = this.history, columns = Math.ceil(this.width());
     const tops = this.layers.names.map(() => new Float64Array(columns));
     const least = new Float64Array(columns);
@@ -199,10 +210,11 @@ class Timeline {
     context.strokeStyle = theme.color("quiet");
     context.fillStyle = theme.color("quiet");
     context.lineWidth = .6;
-    let free = 0;  // where the last text ends
+    let free = 0, shownUntil = 0;  // where the last text ends, and where the last line is
     shown.forEach((x, i) => {
       if (x < TIMELINE.left || x > TIMELINE.left + this.width()) return;
-      if (shown[i + 1] - x < 2) return;
+      if (x < shownUntil + 5) return;
+      shownUntil = x;
       context.beginPath();
       context.moveTo(x, top - 6);
       context.lineTo(x, low);
@@ -218,8 +230,6 @@ class Timeline {
     if (!values.length || !series.most()) return;
     const places = this.axis === "time" ? times : instants;
     const first = Math.max(upperBound(places, this.view.from) - 1, 0);
-    context.strokeStyle = theme.color(color);
-    context.lineWidth = 1.6;
     context.setLineDash(dash);
     context.beginPath();
     for (let i = first; i < values.length && places[i] <= this.view.until; ++i) {
@@ -228,6 +238,13 @@ class Timeline {
       context.lineTo(x, y(values[i]));
     }
     context.lineTo(TIMELINE.left + this.width(), y(this.lastOf(places, values)));
+    if (!dash.length) {  // a rim, to be seen on every colour
+      context.strokeStyle = theme.color("back");
+      context.lineWidth = 3.6;
+      context.stroke();
+    }
+    context.strokeStyle = theme.color(color);
+    context.lineWidth = 1.6;
     context.stroke();
     context.setLineDash([]);
   }
@@ -262,7 +279,7 @@ class Timeline {
     if (host) lines.push("on host   " + this.exact(host));
     const bytes = [...this.layers.at(instant)].map((held, i) => [held, this.layers.names[i]]);
     bytes.sort((a, b) => b[0] - a[0]).slice(0, 5).forEach(([held, name]) => {
-      if (held) lines.push("  " + size(held).padStart(11) + "  " + name);
+      if (held) lines.push("  " + size(held).padStart(11) + "  " + short(name, 70));
     });
     tip.show(event, lines.join("\n"));
   }
@@ -276,7 +293,7 @@ class Timeline {
     return entries.map(([name, color, className]) => {
       const box = element("i", {className});
       box.style[className ? "color" : "background"] = color;
-      return element("span", {}, box, element("b", {title: name}, name));
+      return element("span", {}, box, element("b", {title: name}, short(name, 46)));
     });
   }
 }
