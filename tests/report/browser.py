@@ -152,7 +152,8 @@ class Browser:
 
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 else "")
+            self.call("Input.dispatchKeyEvent", type=kind, key=key,
+                      text=key if len(key) == 1 else "")
 
     def picture(self, path, whole=True):
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

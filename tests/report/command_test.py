@@ -1,7 +1,9 @@
-"""`thimble report` and `thimble run --report`: a page for every log, one clear message for the rest."""
+"""`thimble report`, `thimble run --report`: a page for every log, a clear message for the rest."""
 
+import csv
 import json
 import pathlib
+import pickle
 import re
 import struct
 import tempfile
@@ -48,7 +50,7 @@ def data_of(page):
                                 re.DOTALL).group(1))
 
 
-class Report(unittest.TestCase):
+class Recorded(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
@@ -67,16 +69,19 @@ class Report(unittest.TestCase):
     def report(self, *arguments):
         return self.site.run("thimble", "report", *map(str, arguments))
 
+    def stats(self):
+        line = json.loads(self.site.run("thimble", "stats", "--json", str(self.log)).stdout)
+        self.assertEqual(line.pop("log"), str(self.log))
+        return line
+
+
+class Report(Recorded):
+
     def draw(self):
         ended = self.report(self.log, "-o", self.page)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertEqual(ended.stdout, f"{self.page}\n")
         return data_of(self.page)
-
-    def stats(self):
-        line = json.loads(self.site.run("thimble", "stats", "--json", str(self.log)).stdout)
-        self.assertEqual(line.pop("log"), str(self.log))
-        return line
 
     def test_the_figures_are_those_of_stats(self):
         self.record()
@@ -134,7 +139,7 @@ class Report(unittest.TestCase):
         newer.write_bytes(b"THIMBLEL" + struct.pack("<IHH", 9, 48, 1))
         self.record()
         for arguments, part in (((foreign, "-o", self.page), "is not an event log"),
-                                ((newer, "-o", self.page), "version 9, this program reads versions 1"),
+                                ((newer, "-o", self.page), "version 9, this program reads"),
                                 ((self.folder / "none", "-o", self.page), "none"),
                                 ((self.log, "-o", self.folder / "no" / "such.html"), "such.html"),
                                 ((self.log, "--bfc-seconds", "-1"), "'-1'"),
@@ -144,6 +149,71 @@ class Report(unittest.TestCase):
             self.assertIn(part, ended.stderr)
             self.assertNotIn("Traceback", ended.stderr)
             self.assertFalse(self.page.exists())
+
+
+class Exports(Recorded):
+    """Other tools' formats: each tells the same story."""
+
+    def export(self, option, name):
+        out = self.folder / name
+        ended = self.report(self.log, option, out)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertEqual(ended.stdout, f"{out}\n", "and no page")
+        return out
+
+    def assert_peak(self, changes):
+        """The highest sum of bytes that come and go is the peak."""
+        in_use = peak = 0
+        for change in changes:
+            in_use += change
+            peak = max(peak, in_use)
+        self.assertEqual(peak, self.stats()["peak_in_use"])
+
+    def test_trace_events(self):
+        self.record()
+        events = json.loads(self.export("--perfetto", "t.json").read_text())["traceEvents"]
+        counters = [(event["name"], event["args"]["bytes"]) for event in events
+                    if event["ph"] == "C"]
+        figures = self.stats()
+        self.assertEqual(max(count for name, count in counters if name == "in use"),
+                         figures["peak_in_use"])
+        self.assertEqual(max(count for name, count in counters if name == "reserved"),
+                         figures["peak_reserved"])
+        instants = [event for event in events if event["ph"] == "i"]
+        self.assertEqual([event["name"] for event in instants], ["step 1", "out of memory"])
+        self.assertIn("32.00 MiB requested", instants[1]["args"]["explanation"])
+
+    def test_speedscope(self):
+        self.record()
+        file = json.loads(self.export("--speedscope", "s.json").read_text())
+        [profile] = file["profiles"]
+        self.assertEqual(sum(profile["weights"]), self.stats()["peak_in_use"])
+        self.assertEqual(profile["endValue"], sum(profile["weights"]))
+        self.assertEqual(len(profile["samples"]), len(profile["weights"]))
+        names = [frame["name"] for frame in file["shared"]["frames"]]
+        stacks = ["/".join(names[number] for number in stack) for stack in profile["samples"]]
+        self.assertIn("encoder/layer_1/MatMul", stacks)
+
+    def test_pytorch_snapshot(self):
+        self.record()
+        snapshot = pickle.loads(self.export("--pytorch", "p.pickle").read_bytes())
+        [trace] = snapshot["device_traces"]
+        self.assertEqual({entry["action"] for entry in trace},
+                         {"alloc", "free_requested", "free_completed"})
+        sign = {"alloc": 1, "free_completed": -1, "free_requested": 0}
+        self.assert_peak(sign[entry["action"]] * entry["size"] for entry in trace)
+        self.assertEqual([frame["name"] for frame in trace[0]["frames"]],
+                         ["MatMul", "layer_0", "encoder"], "innermost first")
+
+    def test_rmm_log(self):
+        self.record()
+        with open(self.export("--rmm", "r.csv"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(list(rows[0]), ["Thread", "Time", "Action", "Pointer", "Size", "Stream"])
+        self.assert_peak(int(row["Size"]) * (1 if row["Action"] == "allocate" else -1)
+                         for row in rows)
+        freed = [row["Pointer"] for row in rows if row["Action"] == "free"]
+        self.assertEqual(freed, [row["Pointer"] for row in rows[:8:2]])
 
 
 class RunReport(unittest.TestCase):
@@ -158,8 +228,8 @@ class RunReport(unittest.TestCase):
         self.page = pathlib.Path(folder.name) / "run.html"
 
     def run_program(self, program, page):
-        return self.site.run("thimble", "run", "--conf", CONF, "--report", str(page), "--", "python",
-                             "-c", program)
+        return self.site.run("thimble", "run", "--conf", CONF, "--report", str(page), "--",
+                             "python", "-c", program)
 
     def test_a_run_leaves_a_page(self):
         ended = self.run_program(PROGRAM, self.page)

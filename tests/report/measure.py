@@ -8,7 +8,6 @@ outlive a step or do not, and holes that make the arena stitch.
 
 import contextlib
 import json
-import os
 import pathlib
 import sys
 import tempfile
@@ -30,8 +29,8 @@ PROGRAM = textwrap.dedent("""
     ops = []
     for i in range(2000):
         name = f"model/block_{i % 12}/layer_{i % 7}/op_{i}".encode()
-        ops.append((core.remember(arena, name, ctypes.c_size_t(len(name))),
-                    draw.choice((5000, 70000, 300000, 2000000, 9000000)) + 256 * draw.randrange(99)))
+        size = draw.choice((5000, 70000, 300000, 2000000, 9000000)) + 256 * draw.randrange(99)
+        ops.append((core.remember(arena, name, ctypes.c_size_t(len(name))), size))
 
     def allocate(key, bytes, step):
         status = core.allocate_in_step(
@@ -87,11 +86,12 @@ def main():
                          THIMBLE_CONF=f"device:cpu,memory:2GiB,log:{log}")
         if ended.returncode != 0:
             sys.exit(ended.stderr)
-        line = {"events": json.loads(site.run("thimble", "stats", "--json", str(log)).stdout)["events"],
-                "log_bytes": log.stat().st_size}
+        told = json.loads(site.run("thimble", "stats", "--json", str(log)).stdout)
+        line = {"events": told["events"], "log_bytes": log.stat().st_size}
         for name, seconds in (("write_seconds", "0"), ("write_with_bfc_seconds", "10")):
             start = time.monotonic()
-            ended = site.run("thimble", "report", str(log), "-o", str(page), "--bfc-seconds", seconds)
+            ended = site.run("thimble", "report", str(log), "-o", str(page), "--bfc-seconds",
+                             seconds)
             if ended.returncode != 0:
                 sys.exit(ended.stderr)
             line[name] = round(time.monotonic() - start, 2)
@@ -100,8 +100,6 @@ def main():
         line["ready_seconds"] = round(chromium.open(str(page)), 2)
         line["slowest_draw_ms"] = round(chromium.evaluate(DRAWS), 1)
         line["choose_ms"] = round(chromium.evaluate(CHOICE), 1)
-        if "PICTURE" in os.environ:
-            chromium.picture(os.environ["PICTURE"], whole=False)
         print(json.dumps(line), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Pages in a browser: no errors, no requests, true figures, and what is drawn answers to hand and key.
+"""Pages in a browser: no errors, no requests, true figures, and an answer to hand and key.
 
 The logs are recorded here: GPT-2 and eager decoding on the simulated GPU, a network that swaps on
 the CPU device, and a plan of Harmony's.
@@ -28,7 +28,8 @@ CHECKS = """(() => {
   for (let i = 0; i < 200; ++i) {
     const from = Math.floor(history.ops * i / 230), until = Math.min(from + i * 7, history.ops);
     const part = history.total.slice(from, until + 1);
-    const most = part.reduce((a, b) => Math.max(a, b)), least = part.reduce((a, b) => Math.min(a, b));
+    const most = part.reduce((a, b) => Math.max(a, b));
+    const least = part.reduce((a, b) => Math.min(a, b));
     expect(history.total[history.extremes.highest(from, until)] === most, "highest");
     expect(history.total[history.extremes.lowest(from, until)] === least, "lowest");
   }
@@ -118,7 +119,7 @@ class Pages(unittest.TestCase):
         self.assertIn(size(figures["peak_in_use"]), headline)
         self.assertIn(size(figures["peak_reserved"]), headline)
         self.assertIn(f"{figures['fragmentation']:.1f} %", headline)
-        self.assertRegex(headline, r"BFC needs\n[\d.]+ (MiB|GiB)\n")
+        self.assertRegex(headline, r"BFC would need\n[\d.]+ (MiB|GiB)\n")
         # What the page computes from single events is what the summary says.
         drawn = self.chromium.evaluate(
             "(h => [h.total[h.peak], h.reserved.most(), h.blocks, h.limit.most(), h.onHost.most(), "
@@ -166,8 +167,9 @@ class Pages(unittest.TestCase):
         [most] = self.chromium.evaluate("thimble.history.holders(thimble.history.peak).slice(0, 1)")
         self.assertIn(size(most["bytes"]), self.text_of("#holders tr"))
         self.chromium.evaluate("document.querySelector('[data-field=blocks]').click()")
-        blocks = self.chromium.evaluate("[...document.querySelectorAll('#holders td:nth-child(4)')]"
-                                        ".map(cell => Number(cell.textContent.replaceAll(',', '')))")
+        blocks = self.chromium.evaluate(
+            "[...document.querySelectorAll('#holders td:nth-child(4)')]"
+            ".map(cell => Number(cell.textContent.replaceAll(',', '')))")
         self.assertEqual(blocks, sorted(blocks, reverse=True))
         x, y, width, height = self.chromium.place("#map")
         self.chromium.point(x + 100, y + 8)

@@ -32,7 +32,7 @@ def bytes_data(name, value):
 
 
 def render(title, subtitle, body, styles, scripts, data):
-    """The text of a page. `body`, `styles` and `scripts` are names of files, `data` is from above."""
+    """The text of a page: `body`, `styles` and `scripts` name files, `data` is from above."""
     parts = {
         "title": html.escape(title),
         "subtitle": html.escape(subtitle),

@@ -1,17 +1,17 @@
 """`thimble report`: where memory went, as one HTML file."""
 
-import ctypes
-import json
 import os
 import sys
 import tempfile
 
 from thimble_gpu import abi
+from thimble_gpu import columns
+from thimble_gpu import export
 from thimble_gpu import page
 from thimble_gpu import summary
 
-SCRIPTS = ("columns.js", "history.js", "scopes.js", "timeline.js", "holders.js", "mappings.js",
-           "address_map.js", "sections.js", "swaps.js", "report.js")
+SCRIPTS = ("columns.js", "history.js", "scopes.js", "layers.js", "timeline.js", "holders.js",
+           "mappings.js", "address_map.js", "sections.js", "swaps.js", "report.js")
 MOST_SECONDS = 10  # that the comparison with BFC may take
 
 
@@ -22,11 +22,13 @@ def add_to(commands):
         "time, who holds the peak, which pieces stitched blocks are made of, plans, swapping, and "
         "requests that were refused. It needs nothing else to be looked at.")
     parser.add_argument("log", metavar="LOG")
-    parser.add_argument("-o", "--out", metavar="REPORT.html", default="report.html",
-                        help="default: report.html")
+    parser.add_argument("-o", "--out", metavar="REPORT.html",
+                        help="default: report.html, if no other format is asked for")
     parser.add_argument("--bfc-seconds", metavar="S", type=_seconds, default=MOST_SECONDS,
-                        help="how long to ask TensorFlow's own allocator what it would have needed; "
-                        f"0: not at all (default: {MOST_SECONDS})")
+                        help="how long to ask TensorFlow's own allocator what it would have "
+                        f"needed; 0: not at all (default: {MOST_SECONDS})")
+    for name, (metavar, meaning, _) in export.FORMATS.items():
+        parser.add_argument("--" + name, metavar=metavar, help=meaning)
     parser.set_defaults(function=_report)
 
 
@@ -38,35 +40,36 @@ def _seconds(text):
 
 
 def _report(options):
+    exports = {name: getattr(options, name) for name in export.FORMATS if getattr(options, name)}
+    out = options.out or (None if exports else "report.html")
     try:
-        write(options.log, options.out, seconds=options.bfc_seconds)
+        log = columns.Columns(abi.installed_core(), options.log)
+        for name, path in exports.items():
+            export.FORMATS[name][2](log, path)
+            print(path, flush=True)
+        if out is not None:
+            _write(log, options.log, out, None, None, options.bfc_seconds)
+            print(out)
     except (abi.ThimbleError, OSError) as error:
         print(f"thimble report: {error}", file=sys.stderr)
         return 2
-    print(options.out)
     return 0
 
 
-def write(log, out, title=None, comparison=None, seconds=MOST_SECONDS):
-    """The page of a log. Raises ThimbleError and OSError.
+def write(path, out, title, comparison):
+    """The page of a log of which it is known what BFC would have needed. Raises ThimbleError."""
+    _write(columns.Columns(abi.installed_core(), path), path, out, title, comparison, 0)
 
-    `comparison` is what BFC would have needed, if that is known already.
-    """
-    core = abi.installed_core()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "columns")
-        info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
-        core.check(core.report_file(os.fsencode(log), os.fsencode(path), info))
-        with open(path, "rb") as file:
-            report = json.loads(file.readline().decode(errors="replace"))
-            columns = file.read()
-        figures = summary.with_shares(info)
-        if comparison is None:
-            comparison = summary.compare_log(core, log, figures, seconds, folder)
-    report["figures"] = figures
-    report["bfc"] = {"bytes": comparison.bytes, "note": comparison.note}
-    title = title or os.path.basename(log)
+
+def _write(log, path, out, title, comparison, seconds):
+    if comparison is None:
+        with tempfile.TemporaryDirectory() as folder:
+            comparison = summary.compare_log(abi.installed_core(), path, log.figures, seconds,
+                                             folder)
+    name = os.path.basename(path)
+    report = {**log.header, "figures": log.figures,
+              "bfc": {"bytes": comparison.bytes, "note": comparison.note}}
     page.write(page.render(
-        f"Where memory went: {title}", f"{figures['events']} events of {os.path.basename(log)}",
+        f"Where memory went: {title or name}", f"{log.figures['events']} events of {name}",
         "report.html", ("report.css",), SCRIPTS,
-        page.json_data("report", report) + page.bytes_data("columns", columns)), out)
+        page.json_data("report", report) + page.bytes_data("columns", log.data)), out)

@@ -135,7 +135,7 @@ def compare(told, trace, seconds):
 def compare_log(core, path, told, seconds, folder):
     """The same for a log; `folder` is for the trace."""
     if told["allocations"] == 0 or seconds == 0:
-        return Comparison(None, "it was not asked" if told["allocations"] else "nothing was asked for")
+        return Comparison(None, "it was not asked" if told["allocations"] else "there is nothing")
     trace = os.path.join(folder, "trace")
     try:
         core.check(core.log_convert(os.fsencode(path), os.fsencode(trace), None))

@@ -1,5 +1,5 @@
-// The home addresses at one instant, row by row, and below them the stitched blocks: each a bar made
-// of the pieces that it shows side by side. Lines lead from the pieces to where they are.
+// The home addresses at one instant, row by row, and below them the stitched blocks: each a bar
+// made of the pieces that it shows side by side. Lines lead from the pieces to where they are.
 "use strict";
 
 class AddressMap {
@@ -12,7 +12,10 @@ class AddressMap {
     this.hot = null;  // the block under the pointer
     this.redraw = drawn(this.canvas, (...where) => this.draw(...where));
     this.canvas.addEventListener("pointermove", event => this.hover(event));
-    this.canvas.addEventListener("pointerleave", () => { tip.hide(); this.heat(null); });
+    this.canvas.addEventListener("pointerleave", () => {
+      tip.hide();
+      this.heat(this.bars?.[0] ?? null);
+    });
     this.canvas.tabIndex = 0;
     this.canvas.addEventListener("keydown", event => this.key(event));
   }
@@ -54,10 +57,12 @@ class AddressMap {
   }
 
   layOut() {
-    const {map} = this, width = Math.max(this.canvas.parentElement.clientWidth - this.left - 8, 100);
+    const {map} = this;
+    const width = Math.max(this.canvas.parentElement.clientWidth - this.left - 8, 100);
     const slots = Math.max(Math.ceil(map.end / (map.chunk || 1)), 1);
     // Few enough rows to see at once; slots as wide as that allows.
-    const wanted = clamp(Math.ceil(slots / Math.floor(width / 9)), Math.min(8, Math.ceil(slots / 8)), 28);
+    const least = Math.min(8, Math.ceil(slots / 8));
+    const wanted = clamp(Math.ceil(slots / Math.floor(width / 9)), least, 28);
     this.perRow = Math.ceil(slots / wanted) * (map.chunk || 1);
     this.rows = map.chunk ? Math.ceil(map.end / this.perRow) : 0;
     const bars = this.bars.length ? this.bars.length * (this.row + this.gap) + 34 : 0;
@@ -108,7 +113,8 @@ class AddressMap {
         row * (this.row + this.gap) + this.row / 2);
     context.textAlign = "left";
     context.strokeStyle = theme.color("line");
-    for (const r of this.rectangles(0, map.end)) context.strokeRect(r.x, r.y + .5, r.width, r.height - 1);
+    for (const r of this.rectangles(0, map.end))
+      context.strokeRect(r.x, r.y + .5, r.width, r.height - 1);
     context.fillStyle = theme.color("free");
     for (const slot of map.slots.keys())
       for (const r of this.rectangles(slot * map.chunk, map.chunk))
@@ -198,7 +204,9 @@ class AddressMap {
     const row = Math.floor(event.offsetY / (this.row + this.gap));
     const offset = (event.offsetX - this.left) / (this.canvas.clientWidth - this.left - 8)
       * this.perRow + row * this.perRow;
-    if (event.offsetX < this.left || row >= this.rows || offset >= this.map.end) return tip.hide();
+    const isBetween = event.offsetY % (this.row + this.gap) >= this.row;
+    if (isBetween || event.offsetX < this.left || row >= this.rows || offset >= this.map.end)
+      return tip.hide();
     const mapped = this.map.slots.has(Math.floor(offset / this.map.chunk));
     tip.show(event, (mapped ? "free" : "no memory here") + ", at " + size(Math.floor(offset)));
   }

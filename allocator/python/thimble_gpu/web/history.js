@@ -52,8 +52,8 @@ class History {
     this.moves = this.marksOf(KIND.evict, KIND.fetch);
   }
 
-  // TensorFlow counts every op that Python calls by itself as a step. Those that people mean are the
-  // large ones; without any, an empty list.
+  // TensorFlow counts every op that Python calls by itself as a step. Those that people mean are
+  // the large ones; without any, an empty list.
   largeSteps(steps) {
     const blocksAt = mark => upperBound(this.born, this.marks.at[mark] ?? this.ops);
     const sizes = steps.map((mark, i) => blocksAt(steps[i + 1]) - blocksAt(mark));

@@ -7,7 +7,7 @@ class Mappings {
     this.chunk = 0;  // bytes of a slot
     this.base = 0;   // address of home
     this.end = 0;    // of what was ever mapped, from base
-    this.slots = new Map();    // number of a slot to bytes of its chunk if that begins there, else 0
+    this.slots = new Map();  // number of a slot to bytes of its chunk if that begins there, else 0
     this.aliases = new Map();  // address of a run to {address, bytes, home}
     for (let i = 0; i < marks.kind.length; ++i) {
       const address = marks.address[i], bytes = marks.bytes[i], key = marks.key[i];

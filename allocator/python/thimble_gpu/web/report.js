@@ -42,7 +42,7 @@ async function openReport() {
 
   showBanners(history);
   showHeadline(history);
-  byId("peak-words").textContent = tellPeak(history);
+  byId("peak-words").textContent = tellPeak(history) + tellGrowth(history);
   stack("scope");
   byId("axis").value = timeline.betterAxis();
   timeline.setAxis(byId("axis").value);

@@ -51,7 +51,8 @@ class ScopeTree {
     }
     return group => {
       const scope = this.path(group).reverse().find(node => chosen.has(node));
-      return !scope || scope === this.root ? "" : done.has(scope) ? scope.path + ", others" : scope.path;
+      if (!scope || scope === this.root) return "";
+      return done.has(scope) ? scope.path + ", others" : scope.path;
     };
   }
 }

@@ -31,9 +31,9 @@ function showHeadline(history) {
       : size(figures.reserved_at_peak) + " at the peak"),
     card("Fragmentation", inAdvance ? "not known" : figures.fragmentation.toFixed(1) + " %",
       inAdvance ? "all memory was taken in advance" : "of what is reserved at the peak"),
-    bfc.bytes ? card("TensorFlow's BFC needs", size(bfc.bytes), bfc.note,
+    bfc.bytes ? card("BFC would need", size(bfc.bytes), bfc.note,
       bfc.bytes > figures.reserved_at_peak ? "good" : "")
-      : card("TensorFlow's BFC needs", "not known", bfc.note),
+      : card("BFC would need", "not known", bfc.note),
     card("Stitched", count(figures.stitches), "blocks made of pieces"),
     card("Steps", count(figures.steps), (history.steps.length && history.steps.length
       < figures.steps ? count(history.steps.length) + " of them large; " : "")
@@ -69,6 +69,16 @@ function tellPeak(history) {
       ? part + " of the peak outlives a step: weights, the optimizer's state, what the program "
         + "keeps. The rest comes and goes within one: activations and gradients."
       : part + " of the peak is still held at the end of the log.");
+}
+
+// What steps leave behind, if that grows: what somebody keeps without meaning to.
+function tellGrowth(history) {
+  const kept = history.steps.map(mark => history.total[history.marks.at[mark]]);
+  if (kept.length < 8) return "";
+  const before = kept[Math.floor(kept.length / 4)], after = kept.at(-1);
+  if (after < 1.25 * before || after - before < .05 * history.total[history.peak]) return "";
+  return " What is held between steps has grown from " + size(before) + " to " + size(after)
+    + ": look for what the program keeps from one step to the next.";
 }
 
 function showPlan(history) {
