@@ -76,8 +76,8 @@ theme.system.addEventListener("change", theme.apply);
 addEventListener("beforeprint", () => { theme.printing = true; theme.apply(); });
 addEventListener("afterprint", () => { theme.printing = false; theme.apply(); });
 addEventListener("keydown", event => {
-  if (event.key === "d" && !event.ctrlKey && !event.metaKey && event.target.tagName !== "INPUT")
-    theme.toggle();
+  const isTyping = ["INPUT", "SELECT"].includes(event.target.tagName);
+  if (event.key === "d" && !event.ctrlKey && !event.metaKey && !isTyping) theme.toggle();
 });
 theme.apply();
 

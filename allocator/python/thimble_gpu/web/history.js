@@ -80,7 +80,6 @@ class History {
   // Which step, from 1; 0 before the first.
   stepAt(instant) { return upperBound(this.steps, instant, i => this.marks.at[i]); }
 
-  isLive(block, instant) { return this.born[block] <= instant && instant < this.died[block]; }
   liveBlocks(instant) {
     const found = [];
     const last = this.blocks;

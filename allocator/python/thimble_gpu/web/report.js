@@ -22,13 +22,15 @@ async function openReport() {
     parts.map.show(timeline.chosen, block => timeline.colors[timeline.layers.layerOf[block]]);
   };
   timeline.onChoose = choose;
-  const stack = way => {
-    timeline.stack(way);
+  const showStack = () => {
     byId("legend").replaceChildren(...timeline.legend());
     choose(timeline.chosen);
   };
 
-  byId("stack").onchange = event => stack(event.target.value);
+  byId("stack").onchange = event => {
+    timeline.stack(event.target.value);
+    showStack();
+  };
   byId("axis").onchange = event => { timeline.setAxis(event.target.value); };
   byId("all").onclick = () => view.all();
   byId("peak").onclick = () => choose(history.peak);
@@ -43,7 +45,7 @@ async function openReport() {
   showBanners(history);
   showHeadline(history);
   byId("peak-words").textContent = tellPeak(history) + tellGrowth(history);
-  stack("scope");
+  showStack();
   byId("axis").value = timeline.betterAxis();
   timeline.setAxis(byId("axis").value);
   const swaps = new Swaps(history, timeline);

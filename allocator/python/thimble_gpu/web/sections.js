@@ -97,9 +97,14 @@ function showPlan(history) {
     element("td", {}, size(history.reserved.at(marks.at[i]))))));
 }
 
+const MOST_REFUSALS = 20;
+
 function showRefusals(history, choose) {
-  const {marks, report: {texts}} = history, found = history.marksOf(KIND.oom);
+  const {marks, report: {texts}} = history, all = history.marksOf(KIND.oom);
+  const found = all.slice(-MOST_REFUSALS);
   byId("oom").hidden = !found.length;
+  byId("oom-words").textContent = all.length > found.length
+    ? "The last " + found.length + " of " + count(all.length) + " refusals." : "";
   byId("refusals").replaceChildren(...found.map((i, number) => {
     const served = wasServed(history, i), last = number === found.length - 1;
     const show = element("button", {type: "button"}, "Show this moment");
