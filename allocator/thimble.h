@@ -242,12 +242,11 @@ typedef struct thimble_log_info {
   uint64_t swap_out_bytes; /* as in thimble_stats */
   uint64_t swap_in_bytes;
   uint64_t swap_wait_ns;
-  uint64_t peak_swapped; /* most bytes on the host at once */
-  uint64_t limit;        /* as in thimble_stats; 0 if the log is too old to tell */
-  uint64_t
-      out_of_memory;    /* number of requests that were refused; one that asks again counts once */
-  uint64_t duration_ns; /* until the last event */
-  uint64_t damaged_at;  /* number, from 1, of the record that ends a damaged log; 0: none */
+  uint64_t peak_swapped;    /* most bytes on the host at once */
+  uint64_t limit;           /* as in thimble_stats; 0 if the log is too old to tell */
+  uint64_t out_of_memory;   /* number of requests that were refused, whoever asks again once */
+  uint64_t duration_ns;     /* until the last event */
+  uint64_t damaged_at;      /* number, from 1, of the record that ends a damaged log; 0: none */
   uint64_t swapped_at_peak; /* bytes on the host at the time of peak_in_use */
 } thimble_log_info;
 

@@ -5,7 +5,7 @@ log in turn, in one run.
 
 One JSON object per model: milliseconds of a step (median over rounds), by the clock and of
 processor time, and ratios of sums of processor time, which other work on the machine does not
-disturb as much: of Thimble to stock TensorFlow, and of Thimble with an event log to Thimble without.
+disturb as much: of Thimble to stock TensorFlow, and of Thimble with a log to Thimble without one.
 """
 
 import json
