@@ -218,6 +218,20 @@ uint64_t thimble_key_of(const char* name, size_t length) {
   return thimble::StableHash({name, length}) | 1;
 }
 
+uint64_t thimble_remember(thimble_arena* arena, const char* name, size_t length) {
+  if (arena == nullptr || name == nullptr) return 0;
+  uint64_t key = 0;
+  Guard([&] {
+    key = arena->arena->Remember({name, length});
+    return absl::OkStatus();
+  });
+  return key;
+}
+
+const char* thimble_name_of(const thimble_arena* arena, uint64_t key) {
+  return arena == nullptr ? "" : arena->arena->NameOf(key);
+}
+
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
                                         uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block) {
@@ -341,17 +355,13 @@ thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom) {
   return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->LastOom()), oom); });
 }
 
-thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimble_key_name name_of,
-                                    void* context, char* buffer, size_t* bytes) {
+thimble_status thimble_explain_text(thimble_arena* arena, const char* op, char* buffer,
+                                    size_t* bytes) {
   if (arena == nullptr) return NullArgument("arena");
   if (bytes == nullptr) return NullArgument("bytes");
   return Guard([&]() -> absl::Status {
-    const auto name = [&](std::uint64_t key) -> std::string {
-      const char* const found = name_of == nullptr ? nullptr : name_of(key, context);
-      return found == nullptr ? "" : found;
-    };
-    return thimble::CopyText(
-        thimble::FormatOom(arena->arena->LastOom(), op == nullptr ? "" : op, name), buffer, bytes);
+    return thimble::CopyText(thimble::FormatOom(arena->arena->LastOom(), op == nullptr ? "" : op),
+                             buffer, bytes);
   });
 }
 

@@ -67,10 +67,19 @@ thimble_status thimble_allocate(thimble_arena* arena, size_t bytes, size_t align
  * have learned (option plan_file) can be used again. */
 uint64_t thimble_key_of(const char* name, size_t length);
 
-/* The same for a caller who knows its steps: requests of one step of training have the same `step`,
- * of another one another (0: not known). A plan recognises a request by its key, its size and how
- * often that came before in its step. Blocks that are expected to outlive many steps (`resident` is
- * not 0) are kept together, out of the way of those that come and go. */
+/* The same, and the arena remembers the name: for what it tells when memory runs out, and for its
+ * event log. 0 for an empty name, if `arena` or `name` is NULL, and if the host has no memory
+ * for it. */
+uint64_t thimble_remember(thimble_arena* arena, const char* name, size_t length);
+
+/* A name that was remembered, cut off after 200 bytes; "" if it is not known: the arena has room
+ * for some thousands. Valid as long as the arena. */
+const char* thimble_name_of(const thimble_arena* arena, uint64_t key);
+
+/* thimble_allocate() for a caller who knows its steps: requests of one step of training have the
+ * same `step`, of another one another (0: not known). A plan recognises a request by its key, its
+ * size and how often that came before in its step. Blocks that are expected to outlive many steps
+ * (`resident` is not 0) are kept together, out of the way of those that come and go. */
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
                                         uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block);
@@ -233,13 +242,10 @@ typedef struct thimble_oom {
 /* Why the last request on this arena failed; kind NONE if none did. */
 thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom);
 
-/* The name of a key, NULL or "" if it has none; valid until the next call. */
-typedef const char* (*thimble_key_name)(uint64_t key, void* context);
-
-/* The same in words, as thimble_last_error() had it, but with names: `op` is who asked, `name_of`
- * names who holds memory; either may be NULL. `buffer` and `bytes` as in thimble_snapshot(). */
-thimble_status thimble_explain_text(thimble_arena* arena, const char* op, thimble_key_name name_of,
-                                    void* context, char* buffer, size_t* bytes);
+/* The same in words, as thimble_last_error() had it, with who asked: `op`, which may be NULL.
+ * `buffer` and `bytes` as in thimble_snapshot(). */
+thimble_status thimble_explain_text(thimble_arena* arena, const char* op, char* buffer,
+                                    size_t* bytes);
 
 /* A step of training begins: recorded in the log. */
 thimble_status thimble_mark_step(thimble_arena* arena);
@@ -268,7 +274,12 @@ typedef struct thimble_log_info {
   uint64_t swap_out_bytes; /* as in thimble_stats */
   uint64_t swap_in_bytes;
   uint64_t swap_wait_ns;
-  uint64_t peak_swapped; /* most bytes on the host at once */
+  uint64_t peak_swapped;    /* most bytes on the host at once */
+  uint64_t limit;           /* as in thimble_stats; 0 if the log is too old to tell */
+  uint64_t out_of_memory;   /* number of requests that were refused, whoever asks again once */
+  uint64_t duration_ns;     /* until the last event */
+  uint64_t damaged_at;      /* number, from 1, of the record that ends a damaged log; 0: none */
+  uint64_t swapped_at_peak; /* bytes on the host at the time of peak_in_use */
 } thimble_log_info;
 
 /* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
@@ -291,6 +302,10 @@ typedef struct thimble_replay_info {
  * reserved (0: after all). */
 thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
                                   const char* options, thimble_replay_info* info);
+
+/* Reads an event log. Writes it to `columns` as what the page of `thimble report` is made of
+ * (allocator/observe/log_columns.h), and what it tells to `info`, which may be NULL. */
+thimble_status thimble_report_file(const char* log, const char* columns, thimble_log_info* info);
 
 /* What a plan comes to, in the units of its file. */
 typedef struct thimble_plan_info {

@@ -15,7 +15,8 @@
 #include "allocator/harmony/json.h"
 #include "allocator/harmony/report.h"
 #include "allocator/harmony/settings.h"
-#include "allocator/observe/event_log.h"
+#include "allocator/observe/log_columns.h"
+#include "allocator/observe/log_reader.h"
 #include "allocator/observe/log_summary.h"
 #include "allocator/observe/swap_summary.h"
 #include "allocator/plan/csv.h"
@@ -104,6 +105,11 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.swap_in_bytes = summary.swap_in_bytes;
   out.swap_wait_ns = summary.swap_wait_ns;
   out.peak_swapped = summary.peak_swapped;
+  out.limit = summary.limit;
+  out.out_of_memory = summary.out_of_memory;
+  out.duration_ns = summary.duration_ns;
+  out.damaged_at = summary.damaged_at;
+  out.swapped_at_peak = summary.swapped_at_peak;
   return out;
 }
 
@@ -146,6 +152,17 @@ thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes
         thimble_replay_info{0, outcome.reached ? 1U : 0U, outcome.fits ? 1U : 0U, outcome.requests,
                             outcome.peak_in_use, outcome.peak_reserved},
         info);
+  });
+}
+
+thimble_status thimble_report_file(const char* log, const char* columns, thimble_log_info* info) {
+  if (log == nullptr) return NullArgument("log");
+  if (columns == nullptr) return NullArgument("columns");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const thimble::LogSummary summary,
+                             thimble::WriteLogColumns(log, columns));
+    if (info == nullptr) return absl::OkStatus();
+    return thimble::CopyOut(thimble::ToC(summary), info);
   });
 }
 

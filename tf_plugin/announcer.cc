@@ -27,8 +27,9 @@ absl::Status Announcer::Failure(thimble_status status, absl::string_view op) con
 
 absl::Status Announcer::Pin(Span blocks, absl::string_view op, std::uint64_t step,
                             unsigned flags) const {
-  const thimble_status status = thimble_pin(arena_, blocks.data(), blocks.size(),
-                                            thimble_key_of(op.data(), op.size()), step, flags);
+  const thimble_status status =
+      thimble_pin(arena_, blocks.data(), blocks.size(),
+                  thimble_remember(arena_, op.data(), op.size()), step, flags);
   return status == THIMBLE_OK ? absl::OkStatus() : Failure(status, op);
 }
 

@@ -5,11 +5,10 @@
 
 #include "absl/strings/string_view.h"
 #include "allocator/thimble.h"
-#include "tf_plugin/key_names.h"
 
 namespace thimble::tf {
 
 // About the last request that failed. `op` is who asked; it may be empty.
-std::string OomText(thimble_arena* arena, absl::string_view op, const KeyNames& names);
+std::string OomText(thimble_arena* arena, absl::string_view op);
 
 }  // namespace thimble::tf

@@ -52,7 +52,7 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
                                const tsl::AllocationAttributes& attributes) {
   if (bytes == 0) return nullptr;
   const bool has_key = bytes > kLargestWithoutKey;
-  const std::uint64_t key = has_key ? names_.Remember(CurrentOp()) : 0;
+  const std::uint64_t key = has_key ? KeyOf(CurrentOp()) : 0;
   const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
   const bool resident = has_key && UpdatesVariable(CurrentOp());
   const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
@@ -106,6 +106,10 @@ void TfAllocator::DeallocateRaw(void* block) {
   freed_.Freed();
 }
 
+std::uint64_t TfAllocator::KeyOf(absl::string_view op) const {
+  return thimble_remember(arena_, op.data(), op.size());
+}
+
 void TfAllocator::Count(std::size_t allocated) {
   const auto bytes = static_cast<std::int64_t>(allocated);
   allocations_.fetch_add(1, std::memory_order_relaxed);
@@ -131,7 +135,7 @@ void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& 
 }
 
 void TfAllocator::ReportNoRoomFor(absl::string_view op) const {
-  LOG(WARNING) << options_.name << ": " << OomText(arena_, op, names_);
+  LOG(WARNING) << options_.name << ": " << OomText(arena_, op);
 }
 
 std::size_t TfAllocator::RequestedSize(const void* block) const {

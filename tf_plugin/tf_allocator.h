@@ -21,7 +21,6 @@
 #include "allocator/thimble.h"
 #include "tf_plugin/block_table.h"
 #include "tf_plugin/free_signal.h"
-#include "tf_plugin/key_names.h"
 #include "xla/tsl/framework/allocator.h"
 
 namespace thimble::tf {
@@ -66,6 +65,7 @@ class TfAllocator final : public tsl::Allocator {
   static constexpr std::size_t kUnit = 256;
   static std::size_t RoundUp(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
+  std::uint64_t KeyOf(absl::string_view op) const;
   void Count(std::size_t allocated);
   void ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes, bool again);
 
@@ -73,7 +73,6 @@ class TfAllocator final : public tsl::Allocator {
   const Options options_;
   const std::uint64_t limit_;
   std::atomic<std::uint64_t> stream_{0};
-  KeyNames names_;
   BlockTable blocks_;
   FreeSignal freed_;
   // Size of a request that waited in vain, 0 if none did since the last free: one as large would

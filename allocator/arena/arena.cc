@@ -74,6 +74,7 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
       home_capacity_(space->home().capacity()),
       marks_(std::move(marks)),
       space_(std::move(space)) {
+  space_->ReportTo(&log_);
   if (!options_.plan_file.empty()) LoadPlanFile();
 }
 
@@ -84,7 +85,7 @@ absl::Status Arena::StartSwapping() {
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
   THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_,
                                                      {limit, options_.watch, options_.swap_limit,
-                                                      options_.swap_slowdown}));
+                                                      options_.swap_slowdown, &log_}));
   return absl::OkStatus();
 }
 
@@ -144,7 +145,8 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
-    ReportStats();
+    WriteStats();
+    if (reported_oom_.bytes == request.bytes) reported_oom_ = {};
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
   return address;
@@ -154,7 +156,11 @@ absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
   last_oom_ = ExplainOom(*space_, swapper_.get(), request);
-  if (log_.enabled()) ReportOom();
+  for (OomReport::Holder& holder : last_oom_.holders) holder.name = names_.NameOf(holder.key);
+  if (log_.enabled()) {
+    ReportOom(request);
+    WriteOom();
+  }
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
@@ -262,7 +268,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   }
   if (swapper_ != nullptr) swapper_->Remove(address);
   Report(EventKind::kFree, address, 0, stream, 0);
-  if (log_.enabled()) ReportStats();
+  if (log_.enabled()) WriteStats();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
 }
@@ -352,6 +358,7 @@ absl::Status Arena::SetLimit(Bytes limit) {
                      FormatBytes(backed), ": free memory first"));
   }
   space_->set_limit(wanted);
+  if (log_.enabled()) ReportLimit();
   return absl::OkStatus();
 }
 

@@ -38,6 +38,7 @@
 #include "allocator/base/mutex.h"
 #include "allocator/driver/driver.h"
 #include "allocator/observe/event_log.h"
+#include "allocator/observe/key_names.h"
 #include "allocator/observe/oom_report.h"
 #include "allocator/observe/snapshot.h"
 #include "allocator/observe/stats.h"
@@ -104,9 +105,13 @@ class Arena {
   // Returns when no plan is being made.
   void WaitForPlans() { worker_.WaitUntilIdle(); }
 
+  // The key of a name: for requests, and for whoever reads a report. 0 for "".
+  std::uint64_t Remember(absl::string_view name);
+  const char* NameOf(std::uint64_t key) const { return names_.NameOf(key); }  // "": not known
+
   void MarkStep();
   EventLog& log() { return log_; }
-  // Like log().Start(), and the log begins with what is reserved now.
+  // Like log().Start(), and the log begins with what is there now: names, memory, mappings.
   absl::Status StartLog(const std::string& path, std::uint64_t most_events);
 
   void CheckInvariants();  // O(blocks + mappings)
@@ -157,19 +162,22 @@ class Arena {
   void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReportOom(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportPlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
   void ReportSwap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // if there was any
   void ReportOp(absl::Span<const Address> blocks, const OpName& op)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Into files beside it (beside_log.h).
-  void ReportOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReportStats() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
+  void WriteOom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteStats() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // now and then
 
   const ArenaOptions options_;
   const Address home_base_;
   const Bytes home_capacity_;
   const std::unique_ptr<SmallMarks> marks_;
   MagazineRack rack_;
+  KeyNames names_;
   EventLog log_;
   std::atomic<int> waiters_{0};
 
@@ -188,6 +196,8 @@ class Arena {
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t reported_plans_ ABSL_GUARDED_BY(mutex_) = 0;  // that came or went
+  Request reported_oom_ ABSL_GUARDED_BY(mutex_);  // bytes is 0 if there was none, or it was served
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
   PeakMark last_mark_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);

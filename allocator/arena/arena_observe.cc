@@ -28,6 +28,7 @@ void Arena::ReportStep(std::uint64_t step) {
 }
 
 void Arena::ReportChangedMemory() {
+  space_->ReportUnmapped();
   if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
     ReportMemory();
   }
@@ -40,9 +41,27 @@ void Arena::ReportMemory() {
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
+void Arena::ReportLimit() {
+  Report(EventKind::kLimit, home_base_, space_->limit(), StreamId{}, space_->chunk_bytes());
+}
+
+// Whoever is refused may ask again after every free: that is told once, until it is served.
+void Arena::ReportOom(const Request& request) {
+  if (request.bytes == reported_oom_.bytes && request.key == reported_oom_.key) return;
+  reported_oom_ = request;
+  ReportChangedMemory();
+  log_.AppendText({EventKind::kOom, 0, request.bytes, StreamId{}, request.key, 0},
+                  FormatOom(last_oom_));
+}
+
 void Arena::ReportPlan() {
   constexpr std::uint64_t kNowAndThen = 64;  // requests
   const PlanStats stats = space_->plan_stats();
+  if (const std::uint64_t plans = stats.plans + stats.retired; plans != reported_plans_) {
+    reported_plans_ = plans;
+    Report(EventKind::kPlanned, stats.plans, stats.height, StreamId{stats.retired},
+           stats.lower_bound);
+  }
   if (stats.requests < reported_planned_ + kNowAndThen) return;
   reported_planned_ = stats.requests;
   Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
@@ -65,13 +84,13 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
 }
 
 // A file that cannot be written is no reason to fail for another reason than memory.
-void Arena::ReportOom() {
+void Arena::WriteOom() {
   ReportMemory();
   if (log_path_.empty()) return;
   WriteWholeFile(ToJson(last_oom_, memory_reports_), PathBeside(log_path_, kOomFile)).IgnoreError();
 }
 
-void Arena::ReportStats() {
+void Arena::WriteStats() {
   constexpr std::chrono::milliseconds kEvery{200};  // as often as people can read them
   const auto now = std::chrono::steady_clock::now();
   if (now < next_stats_ || log_path_.empty()) return;
@@ -169,7 +188,21 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
   memory_reports_ = 0;
   next_stats_ = {};
   ReportMemory();
+  ReportLimit();
+  space_->ReportMappings();
+  names_.ForEach([this](std::uint64_t key, const std::string& name) {
+    log_.AppendText({EventKind::kName, 0, 0, StreamId{}, key, 0}, name);
+  });
   return absl::OkStatus();
+}
+
+std::uint64_t Arena::Remember(absl::string_view name) {
+  const KeyNames::Remembered known = names_.Remember(name);
+  if (known.is_new && log_.enabled()) {
+    log_.AppendText({EventKind::kName, 0, 0, StreamId{}, known.key, 0},
+                    name.substr(0, KeyNames::kLongestName));
+  }
+  return known.key;
 }
 
 void Arena::MarkStep() { Report(EventKind::kStep, 0, 0, StreamId{}, 0); }

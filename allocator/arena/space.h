@@ -139,6 +139,16 @@ class Space {
   }
   void DropIdle();  // aliases and slabs that nobody uses
 
+  // --- Reporting ---------------------------------------------------------------------------------
+
+  // Where memory is mapped, from now on to `events`, which must outlive the space.
+  void ReportTo(EventSink* events) {
+    home_->ReportTo(events);
+    aliases_->ReportTo(events);
+  }
+  void ReportUnmapped() { home_->ReportUnmapped(); }
+  void ReportMappings();  // all there are now
+
   // --- Looking, best after Settle() --------------------------------------------------------------
 
   // The first block of the chain at `address`, or nullptr.

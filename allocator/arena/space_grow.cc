@@ -123,6 +123,11 @@ absl::Status Space::Trim(Bytes keep, Bytes* released) {
   return status;
 }
 
+void Space::ReportMappings() {
+  home_->ReportAll();
+  aliases_->ReportAll();
+}
+
 void Space::DropIdle() {
   heap_.DrainSmall(kCleanTag);
   stitcher_.DropIdle();

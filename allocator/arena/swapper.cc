@@ -22,7 +22,11 @@ absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mu
 }
 
 Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options)
-    : space_(space), mutex_(mutex), pool_(std::move(pool)), host_limit_(options.host_limit) {
+    : space_(space),
+      mutex_(mutex),
+      events_(options.events),
+      pool_(std::move(pool)),
+      host_limit_(options.host_limit) {
   if (options.goal > 0) space_->set_goal(RoundDown(options.goal, space_->chunk_bytes()));
   if (options.slowdown > 0) goal_search_.emplace(options.slowdown, space_->limit());
   round_.begin = Clock::now();
@@ -165,6 +169,7 @@ bool Swapper::Evict(SwapId id) {
     return false;
   }
   table_.BeginEvict(id, host);
+  const std::uint64_t copied_ns = stats_.out_ns;
   absl::Status status = CopyWithoutMutex(table_.block(id), CopyDirection::kToHost);
   table_.EndCopy(id);
   const bool is_wanted = table_.block(id).state == SwapState::kEvicting;
@@ -173,6 +178,7 @@ bool Swapper::Evict(SwapId id) {
     table_.EndEvict(id);
     stats_.out_bytes += bytes;
     look_again_at_ = 0;
+    Report(EventKind::kEvict, table_.block(id), stats_.out_ns - copied_ns, /*late=*/false);
   } else {
     if (is_wanted) table_.CancelEvict(id);
     pool_->Give(host, bytes);
@@ -198,6 +204,7 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
   const Address address = table_.block(id).address;
   const auto fetch = [&] { return space_->Fetch(address); };
   absl::Status status = room == Room::kMake ? MakeRoom(fetch) : fetch();
+  const std::uint64_t copied_ns = stats_.in_ns;
   if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
   const SwapBlock& block = table_.block(id);
   if (status.ok()) {
@@ -206,6 +213,7 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
     pool_->Give(host, block.movable.bytes());
     stats_.in_bytes += block.movable.bytes();
     if (room == Room::kMake) stats_.late_bytes += block.movable.bytes();
+    Report(EventKind::kFetch, block, stats_.in_ns - copied_ns, room == Room::kMake);
   } else {
     table_.CancelFetch(id);
   }
@@ -289,6 +297,14 @@ absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
   mutex_->Lock();
   (direction == CopyDirection::kToHost ? stats_.out_ns : stats_.in_ns) += took;
   return status;
+}
+
+void Swapper::Report(EventKind kind, const SwapBlock& block, std::uint64_t copy_ns,
+                     bool late) const {
+  if (events_ == nullptr || !events_->enabled()) return;
+  space_->ReportUnmapped();
+  events_->Append(
+      {kind, block.address, block.movable.bytes(), StreamId{copy_ns}, late ? 1U : 0U, 0});
 }
 
 void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }

@@ -34,6 +34,7 @@
 #include "absl/types/span.h"
 #include "allocator/arena/space.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/event.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
 #include "allocator/observe/oom_report.h"
@@ -57,10 +58,11 @@ class Swapper {
   static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
 
   struct Options {
-    Bytes host_limit = 0;        // a positive multiple of the page size
-    bool watch = false;          // only
-    Bytes goal = 0;              // 0: the limit
-    std::uint64_t slowdown = 0;  // ppm of time that may be lost to lower it; 0: it stays
+    Bytes host_limit = 0;         // a positive multiple of the page size
+    bool watch = false;           // only
+    Bytes goal = 0;               // 0: the limit
+    std::uint64_t slowdown = 0;   // ppm of time that may be lost to lower it; 0: it stays
+    EventSink* events = nullptr;  // who hears what leaves and comes back; outlives the swapper
   };
 
   // `space` and `mutex`, which guards it, must outlive the swapper.
@@ -137,11 +139,13 @@ class Swapper {
   bool FetchAhead();
   void EndRound();
   void CountWait(Clock::time_point since);
+  void Report(EventKind kind, const SwapBlock& block, std::uint64_t copy_ns, bool late) const;
   absl::Status CopyWithoutMutex(const SwapBlock& block, CopyDirection direction);
   void WaitForChange();
 
   Space* const space_;
   Mutex* const mutex_;
+  EventSink* const events_;
   const std::unique_ptr<HostPool> pool_;  // null if it watches only
   const Bytes host_limit_;
   SwapTable table_;

@@ -5,6 +5,7 @@
 
 #include "allocator/base/status_macros.h"
 #include "allocator/observe/event_log.h"
+#include "allocator/observe/log_reader.h"
 #include "allocator/observe/log_trace.h"
 #include "allocator/observe/trace_text.h"
 

@@ -4,11 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <set>
 #include <utility>
@@ -19,29 +18,18 @@
 namespace thimble {
 namespace {
 
-// As it is in the file. Plain integers at fixed places, no padding.
-struct Record {
-  std::uint64_t kind;
-  std::uint64_t address;
-  std::uint64_t bytes;
-  std::uint64_t stream;
-  std::uint64_t key;
-  std::uint64_t time_ns;
-};
-struct Header {
-  std::array<char, 8> magic;
-  std::uint32_t version;
-  std::uint16_t record_bytes;
-  std::uint16_t complete;  // written last
-};
-constexpr std::array<char, 8> kMagic = {'T', 'H', 'I', 'M', 'B', 'L', 'E', 'L'};
-constexpr Header kHeader = {kMagic, 1, sizeof(Record), 0};
-static_assert(sizeof(Header) == 16 && sizeof(Record) == 48, "the file has no padding");
+using log_format::kTextBytes;
+using log_format::Record;
 
 std::uint64_t NowNs() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                         std::chrono::steady_clock::now().time_since_epoch())
                                         .count());
+}
+
+Record ToRecord(const Event& event, std::uint64_t time_ns) {
+  return {static_cast<std::uint64_t>(event.kind),   event.address, event.bytes,
+          static_cast<std::uint64_t>(event.stream), event.key,     time_ns};
 }
 
 absl::Status SystemError(absl::string_view what) {
@@ -120,7 +108,8 @@ absl::Status EventLog::Start(const std::string& pattern, std::uint64_t most_even
   const std::string path = Unique(pattern);
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return SystemError(absl::StrCat("the event log '", path, "' cannot be opened"));
-  if (const absl::Status status = WriteAll(file, &kHeader, sizeof(kHeader)); !status.ok()) {
+  if (const absl::Status status = WriteAll(file, &log_format::kHeader, sizeof(log_format::kHeader));
+      !status.ok()) {
     close(file);
     return status;
   }
@@ -145,7 +134,7 @@ absl::Status EventLog::Finish() {
   if (file_ < 0) return absl::OkStatus();
   WriteOut();
   if (error_.ok() && room_ > 0 && IsOurs()) {
-    Header complete = kHeader;
+    log_format::Header complete = log_format::kHeader;
     complete.complete = 1;
     if (pwrite(file_, &complete, sizeof(complete), 0) != sizeof(complete)) {
       error_ = SystemError("the event log could not be completed");
@@ -157,11 +146,26 @@ absl::Status EventLog::Finish() {
   return error_;
 }
 
-void EventLog::Append(Event event) {
+void EventLog::Append(const Event& event) {
   MutexLock lock(&mutex_);
-  if (file_ < 0 || !error_.ok() || room_ == 0) return;
-  event.time_ns = NowNs() - started_ns_;
-  buffer_.push_back(event);
+  if (IsOpen()) Add(ToRecord(event, NowNs() - started_ns_));
+}
+
+void EventLog::AppendText(Event event, absl::string_view text) {
+  event.stream = StreamId{text.size()};
+  MutexLock lock(&mutex_);
+  if (!IsOpen()) return;
+  Add(ToRecord(event, NowNs() - started_ns_));
+  while (!text.empty() && IsOpen()) {
+    Record part = {static_cast<std::uint64_t>(EventKind::kText), 0, 0, 0, 0, 0};
+    std::memcpy(&part.address, text.data(), std::min(text.size(), kTextBytes));
+    text.remove_prefix(std::min(text.size(), kTextBytes));
+    Add(part);
+  }
+}
+
+void EventLog::Add(const Record& record) {
+  buffer_.push_back(record);
   --room_;
   if (buffer_.size() >= kBufferEvents || room_ == 0) WriteOut();
   if (room_ == 0) enabled_.store(false, std::memory_order_relaxed);
@@ -169,54 +173,9 @@ void EventLog::Append(Event event) {
 
 void EventLog::WriteOut() {
   if (!IsOurs()) return buffer_.clear();  // the file is the parent's
-  std::vector<Record> records;
-  records.reserve(buffer_.size());
-  for (const Event& event : buffer_) {
-    records.push_back({static_cast<std::uint64_t>(event.kind), event.address, event.bytes,
-                       static_cast<std::uint64_t>(event.stream), event.key, event.time_ns});
-  }
+  if (error_.ok()) error_ = WriteAll(file_, buffer_.data(), buffer_.size() * sizeof(Record));
   buffer_.clear();
-  if (error_.ok()) error_ = WriteAll(file_, records.data(), records.size() * sizeof(Record));
   if (!error_.ok()) enabled_.store(false, std::memory_order_relaxed);
-}
-
-bool IsEventLog(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 8> magic{};
-  return file.read(magic.data(), magic.size()) && magic == kMagic;
-}
-
-bool IsCompleteEventLog(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  Header header{};
-  return file.read(reinterpret_cast<char*>(&header), sizeof(header)) && header.magic == kMagic &&
-         header.complete == 1;
-}
-
-absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("'", path, "' cannot be opened"));
-  Header header{};
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof(header)) || header.magic != kMagic) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not an event log of Thimble"));
-  }
-  if (header.version != kHeader.version || header.record_bytes != kHeader.record_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is an event log of version ",
-                                                   header.version, ", this program reads version ",
-                                                   kHeader.version));
-  }
-  std::vector<Event> events;
-  Record record{};
-  while (file.read(reinterpret_cast<char*>(&record), sizeof(record))) {
-    if (record.kind < static_cast<std::uint64_t>(EventKind::kAllocate) ||
-        record.kind > static_cast<std::uint64_t>(EventKind::kLast)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", path, "' is damaged: record ",
-                                                     events.size(), " has kind ", record.kind));
-    }
-    events.push_back({static_cast<EventKind>(record.kind), record.address, record.bytes,
-                      StreamId{record.stream}, record.key, record.time_ns});
-  }
-  return events;
 }
 
 }  // namespace thimble

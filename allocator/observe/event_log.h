@@ -5,8 +5,7 @@
 // not the training: Stop() reports it. Whatever is still buffered when the process ends by exit()
 // or by returning from main() is written then.
 //
-// File: the header (magic, version, size of a record, whether the log was completed), then records,
-// little endian.
+// The file is described in log_format.h and read by log_reader.h.
 // Order: a free is in the log before its memory can be allocated again, so that a replay sees no
 // overlap.
 #pragma once
@@ -18,18 +17,17 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "allocator/base/event.h"
 #include "allocator/base/mutex.h"
+#include "allocator/observe/log_format.h"
 
 namespace thimble {
 
-class EventLog {
+class EventLog final : public EventSink {
  public:
   EventLog() = default;
   ~EventLog();  // like Stop(), with nobody to tell
-
-  bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
 
   // Creates or truncates `path`, readable by its owner only. "%p" in it becomes a name that no
   // other log has: the number of the process and one that counts its logs. The log ends without
@@ -39,36 +37,31 @@ class EventLog {
   // Writes what is buffered. The first error since Start(), if there was one.
   [[nodiscard]] absl::Status Stop();
 
-  // time_ns is filled in. Does nothing when off.
-  void Append(Event event);
+  void Append(const Event& event) override;
+
+  // The same for an event that has a text (kName, kOom); both stay together.
+  void AppendText(Event event, absl::string_view text);
 
  private:
   static constexpr std::size_t kBufferEvents = 4096;
 
   friend class OpenLogs;
 
+  bool IsOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return file_ >= 0 && error_.ok() && room_ > 0;
+  }
+  void Add(const log_format::Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsOurs() const;  // false in a child that was forked while the log was open
 
-  std::atomic<bool> enabled_{false};
   Mutex mutex_{LockRank::kEventLog};
   int file_ ABSL_GUARDED_BY(mutex_) = -1;
   std::uint64_t started_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t room_ ABSL_GUARDED_BY(mutex_) = 0;  // for so many events more
-  std::vector<Event> buffer_ ABSL_GUARDED_BY(mutex_);
+  std::vector<log_format::Record> buffer_ ABSL_GUARDED_BY(mutex_);
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> process_{0};  // who started it
 };
-
-// True if the file begins like an event log.
-bool IsEventLog(const std::string& path);
-
-// True if it is a log that was not cut off, neither by its bound nor by the end of its process.
-bool IsCompleteEventLog(const std::string& path);
-
-// Reads a whole log. A damaged or foreign file is refused with the reason; a log that was cut off
-// in the middle of a record, as by a crash, gives the records before.
-absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path);
 
 }  // namespace thimble

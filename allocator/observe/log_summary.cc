@@ -1,33 +1,40 @@
 #include "allocator/observe/log_summary.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "allocator/base/event.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/observe/event_log.h"
 #include "allocator/observe/log_trace.h"
 #include "allocator/observe/trace_text.h"
 
 namespace thimble {
-namespace {
 
-LogSummary Summarize(const std::vector<Event>& events) {
+LogSummary Summarize(const LogContents& log) {
+  const std::vector<Event>& events = log.events;
   LogSummary summary;
-  summary.events = events.size();
+  summary.events = log.records;
+  summary.complete = log.complete;
+  summary.out_of_memory = log.texts.size();
+  summary.duration_ns = events.empty() ? 0 : events.back().time_ns;
+  summary.damaged_at = log.damage.empty() ? 0 : log.records + 1;
   absl::flat_hash_map<Address, Bytes> live;
   Bytes in_use = 0;
   Bytes reserved = 0;
+  Bytes on_host = 0;
   for (const Event& event : events) {
     switch (event.kind) {
       case EventKind::kAllocate:
         ++summary.allocations;
-        live[event.address] = event.bytes;
+        // A block that is there already: the log does not have its free.
+        in_use -= std::exchange(live[event.address], event.bytes);
         in_use += event.bytes;
         if (in_use > summary.peak_in_use) {
           summary.peak_in_use = in_use;
           summary.reserved_at_peak = reserved;
+          summary.swapped_at_peak = on_host;
         }
         break;
       case EventKind::kFree:
@@ -38,10 +45,6 @@ LogSummary Summarize(const std::vector<Event>& events) {
         break;
       case EventKind::kStep:
         ++summary.steps;
-        break;
-      case EventKind::kOp:
-      case EventKind::kUse:
-      case EventKind::kCopy:
         break;
       case EventKind::kMemory:
         reserved = event.bytes;
@@ -58,21 +61,24 @@ LogSummary Summarize(const std::vector<Event>& events) {
         summary.swap_out_bytes = event.bytes;
         summary.swap_in_bytes = event.key;
         summary.swap_wait_ns = static_cast<std::uint64_t>(event.stream);
-        summary.peak_swapped = std::max(summary.peak_swapped, event.address);
+        on_host = event.address;
+        summary.peak_swapped = std::max(summary.peak_swapped, on_host);
+        break;
+      case EventKind::kLimit:
+        summary.limit = event.bytes;
+        break;
+      default:
         break;
     }
   }
   return summary;
 }
 
-}  // namespace
-
 absl::StatusOr<LogSummary> ConvertLog(const std::string& log_path, const std::string& trace_path) {
-  THIMBLE_ASSIGN_OR_RETURN(const std::vector<Event> events, ReadEventLog(log_path));
-  LogSummary summary = Summarize(events);
-  summary.complete = IsCompleteEventLog(log_path);
+  THIMBLE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(log_path));
+  const LogSummary summary = Summarize(log);
   if (trace_path.empty()) return summary;
-  THIMBLE_ASSIGN_OR_RETURN(const Trace trace, TraceFromEvents(events));
+  THIMBLE_ASSIGN_OR_RETURN(const Trace trace, TraceFromEvents(log.events));
   THIMBLE_RETURN_IF_ERROR(WriteTraceFile(trace, trace_path));
   return summary;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "allocator/base/bytes.h"
+#include "allocator/observe/log_reader.h"
 
 namespace thimble {
 
@@ -26,9 +27,18 @@ struct LogSummary {
   std::uint64_t swap_wait_ns = 0;
   Bytes peak_swapped = 0;  // most bytes on the host at once
   bool complete = false;
+  Bytes limit = 0;                  // the last one; 0 if the log does not tell
+  std::uint64_t out_of_memory = 0;  // requests that were refused; one that asks again counts once
+  std::uint64_t duration_ns = 0;    // until the last event
+  std::uint64_t damaged_at =
+      0;                      // number of the record that makes no sense, counted from 1; 0: none
+  Bytes swapped_at_peak = 0;  // on the host when peak_in_use was reached first
 };
 
-// Reads a log and, unless `trace_path` is empty, writes it there as a text trace.
+LogSummary Summarize(const LogContents& log);
+
+// Reads a log as far as it makes sense and, unless `trace_path` is empty, writes it there as a text
+// trace.
 absl::StatusOr<LogSummary> ConvertLog(const std::string& log_path, const std::string& trace_path);
 
 }  // namespace thimble

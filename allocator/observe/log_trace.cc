@@ -6,7 +6,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/observe/event_log.h"
+#include "allocator/base/whole_file.h"
+#include "allocator/observe/log_reader.h"
+#include "allocator/observe/rmm_csv.h"
 
 namespace thimble {
 
@@ -41,8 +43,7 @@ class TraceBuilder {
         trace_.copied.out_ns = event.bytes;
         trace_.copied.in_ns = event.key;
         break;
-      case EventKind::kMemory:
-      case EventKind::kPlan:
+      default:
         break;
     }
     return absl::OkStatus();
@@ -148,7 +149,12 @@ std::vector<Event> EventsFromTrace(const Trace& trace) {
 }
 
 absl::StatusOr<Trace> ReadTraceOrLog(const std::string& path) {
-  if (!IsEventLog(path)) return ReadTraceFile(path);
+  if (!IsEventLog(path)) {
+    THIMBLE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    if (!IsRmmCsv(text)) return ParseTrace(text, path);
+    THIMBLE_ASSIGN_OR_RETURN(const std::vector<Event> events, ParseRmmCsv(text, path));
+    return TraceFromEvents(events);
+  }
   THIMBLE_ASSIGN_OR_RETURN(const std::vector<Event> events, ReadEventLog(path));
   return TraceFromEvents(events);
 }

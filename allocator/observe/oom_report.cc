@@ -34,14 +34,13 @@ std::string LargestBlock(const OomReport& report) {
                        : absl::StrCat(whole, " (", stitched, " with stitching, which is off)");
 }
 
-std::string HolderText(const OomReport::Holder& holder, const KeyName& name_of) {
+std::string HolderText(const OomReport::Holder& holder) {
   if (holder.key == 0) {
     const std::string each = FormatBytes(holder.bytes / holder.blocks);
     return holder.blocks == 1 ? each : absl::StrCat(holder.blocks, " x ", each);
   }
-  const std::string name = name_of == nullptr ? "" : name_of(holder.key);
   return absl::StrCat(FormatBytes(holder.bytes), " ",
-                      name.empty() ? absl::StrFormat("%#x", holder.key) : name);
+                      holder.name.empty() ? absl::StrFormat("%#x", holder.key) : holder.name);
 }
 
 // What moving `bytes` takes on the machine that swap plans are made for by default.
@@ -95,7 +94,7 @@ OomKind KindOf(const OomReport& report) {
   return OomKind::kDriver;
 }
 
-std::string FormatOom(const OomReport& report, const std::string& op, const KeyName& name_of) {
+std::string FormatOom(const OomReport& report, const std::string& op) {
   std::string text = absl::StrCat(Headline(report.kind), ".\n  requested  ",
                                   FormatBytes(report.requested), op.empty() ? "" : " by ", op);
   absl::StrAppend(&text, "\n  in use     ", FormatBytes(report.in_use), "; ",
@@ -110,7 +109,7 @@ std::string FormatOom(const OomReport& report, const std::string& op, const KeyN
   }
   std::vector<std::string> holders;
   for (const OomReport::Holder& holder : report.holders) {
-    holders.push_back(HolderText(holder, name_of));
+    holders.push_back(HolderText(holder));
   }
   absl::StrAppend(&text, "\n  holders    ",
                   holders.empty() ? "none" : absl::StrJoin(holders, "; "));

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,6 +41,7 @@ struct OomReport {
     std::uint64_t key = 0;
     Bytes bytes = 0;  // of all its blocks
     std::uint64_t blocks = 0;
+    std::string name;  // of the key; "" if it is not known
   };
 
   OomKind kind = OomKind::kNone;
@@ -72,11 +72,7 @@ struct OomReport {
 // What the figures say about the cause; needs everything but kind.
 OomKind KindOf(const OomReport& report);
 
-// How the report names a holder; "" where the key has no name.
-using KeyName = std::function<std::string(std::uint64_t key)>;
-
 // The report, the same for logs and exceptions. `op` is who asked, if that is known.
-std::string FormatOom(const OomReport& report, const std::string& op = "",
-                      const KeyName& name_of = nullptr);
+std::string FormatOom(const OomReport& report, const std::string& op = "");
 
 }  // namespace thimble

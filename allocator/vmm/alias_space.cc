@@ -68,6 +68,7 @@ absl::StatusOr<AliasId> AliasSpace::Build(absl::Span<const Extent> runs) {
   if (status.ok()) status = home_->driver().SetAccess(base_ + alias.offset, alias.bytes);
   if (status.ok()) {
     const AliasId id = NewRecord();
+    if (events_ != nullptr && events_->enabled()) Report(alias);
     aliases_[id] = std::move(alias);
     return id;
   }
@@ -76,6 +77,11 @@ absl::StatusOr<AliasId> AliasSpace::Build(absl::Span<const Extent> runs) {
 }
 
 void AliasSpace::Drop(AliasId id) {
+  const Alias& alias = aliases_[id];
+  if (events_ != nullptr && events_->enabled()) {
+    events_->Append(
+        {EventKind::kUnalias, base_ + alias.offset, alias.bytes, StreamId{}, /*key=*/0, 0});
+  }
   Discard(std::exchange(aliases_[id], {}));
   unused_.push_back(id);
 }
@@ -124,6 +130,19 @@ absl::Status AliasSpace::UnmapRuns(Alias* alias) {
 
 void AliasSpace::RetryHalfDropped() {
   for (Alias& alias : std::exchange(half_dropped_, {})) Discard(std::move(alias));
+}
+
+void AliasSpace::Report(const Alias& alias) const {
+  Address address = base_ + alias.offset;
+  for (const Extent& run : alias.runs) {
+    events_->Append({EventKind::kAlias, address, run.bytes(), StreamId{},
+                     /*key=*/home_->base() + run.begin, 0});
+    address += run.bytes();
+  }
+}
+
+void AliasSpace::ReportAll() const {
+  for (const Alias& alias : aliases_) Report(alias);
 }
 
 AliasId AliasSpace::NewRecord() {

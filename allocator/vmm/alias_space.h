@@ -12,6 +12,8 @@
 //   A4  A Build() that fails leaves no alias. Mappings that the driver refuses to unmap, in Drop()
 //       or while a failed Build() is undone, are kept aside with their addresses and tried again.
 //
+// Reports aliases that come and go (EventKind::kAlias, kUnalias).
+//
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
@@ -23,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/event.h"
 #include "allocator/base/range_pool.h"
 #include "allocator/driver/driver.h"
 #include "allocator/vmm/home_space.h"
@@ -60,6 +63,11 @@ class AliasSpace {
   // Tries again to unmap what the driver refused before (A4).
   void RetryHalfDropped();
 
+  // From now on to `events`, which must outlive the space.
+  void ReportTo(EventSink* events) { events_ = events; }
+  // Reports all that there are now.
+  void ReportAll() const;
+
   const Alias& alias(AliasId id) const { return aliases_[id]; }
   Address address(AliasId id) const { return base_ + aliases_[id].offset; }
   bool Contains(Address address) const { return address - base_ < capacity_; }
@@ -73,6 +81,7 @@ class AliasSpace {
 
   absl::Status MapRuns(Alias* alias);
   absl::Status UnmapRuns(Alias* alias);
+  void Report(const Alias& alias) const;
   void Discard(Alias alias);
   AliasId NewRecord();
 
@@ -84,6 +93,7 @@ class AliasSpace {
   std::vector<AliasId> unused_;
   std::vector<Alias> half_dropped_;  // A4
   std::uint64_t mappings_ = 0;
+  EventSink* events_ = nullptr;
 };
 
 }  // namespace thimble

@@ -48,6 +48,10 @@ absl::Status HomeSpace::Back(Bytes offset, Bytes bytes, Bytes chunk_bytes) {
   for (std::size_t i = 0; i < mapped.size(); ++i) {
     Adopt(offset + i * chunk_bytes, chunk_bytes, mapped[i]);
   }
+  if (IsHeard()) {
+    ReportUnmapped();
+    events_->Append({EventKind::kMap, base_ + offset, bytes, StreamId{}, chunk_bytes, 0});
+  }
   return absl::OkStatus();
 }
 
@@ -113,6 +117,7 @@ absl::StatusOr<HomeSpace::Loose> HomeSpace::Unplace(ChunkId id) {
   const std::size_t first = chunk.offset / slot_bytes_;
   std::fill_n(slots_.begin() + first, chunk.bytes / slot_bytes_, kNoChunk);
   backed_bytes_ -= chunk.bytes;
+  if (IsHeard()) NoteUnmapped(chunk.offset, chunk.bytes);
   const Loose loose = {chunk.handle, chunk.bytes};
   chunk = {};
   unused_.push_back(id);
@@ -163,6 +168,43 @@ absl::Status HomeSpace::ClearStuck(Bytes offset, Bytes bytes) {
     RetireHandle(loose);
   }
   return absl::OkStatus();
+}
+
+// --- Reports -------------------------------------------------------------------------------------
+
+void HomeSpace::NoteUnmapped(Bytes offset, Bytes bytes) {
+  const bool is_below = offset + bytes == unmapped_;
+  if (!is_below && offset != unmapped_ + unmapped_bytes_) ReportUnmapped();
+  if (unmapped_bytes_ == 0 || is_below) unmapped_ = offset;
+  unmapped_bytes_ += bytes;
+}
+
+void HomeSpace::ReportUnmapped() {
+  const Bytes bytes = std::exchange(unmapped_bytes_, 0);
+  if (bytes == 0 || !IsHeard()) return;
+  events_->Append({EventKind::kUnmap, base_ + unmapped_, bytes, StreamId{}, 0, 0});
+}
+
+void HomeSpace::ReportAll() {
+  unmapped_bytes_ = 0;
+  Event run = {EventKind::kMap, 0, 0, StreamId{}, 0, 0};
+  for (std::size_t slot = 0; slot < slots_.size();) {
+    if (slots_[slot] == kNoChunk) {
+      ++slot;
+      continue;
+    }
+    const Chunk& chunk = chunks_[slots_[slot]];
+    slot += chunk.bytes / slot_bytes_;
+    const Address address = base_ + chunk.offset;
+    if (run.address + run.bytes != address || run.key != chunk.bytes) {
+      if (run.bytes > 0) events_->Append(run);
+      run.address = address;
+      run.bytes = 0;
+      run.key = chunk.bytes;
+    }
+    run.bytes += chunk.bytes;
+  }
+  if (run.bytes > 0) events_->Append(run);
 }
 
 void HomeSpace::CheckInvariants() const {

@@ -19,6 +19,9 @@
 // undone is *stuck*: it counts as vacant, and unmapping it is tried again before it is backed, or
 // with DestroySpares(). So no driver error can lose a byte or hand one out twice.
 //
+// Reports where memory comes and goes (EventKind::kMap, kUnmap), neighbours that go together as
+// one.
+//
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
@@ -30,6 +33,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/event.h"
 #include "allocator/driver/driver.h"
 
 namespace thimble {
@@ -71,6 +75,13 @@ class HomeSpace {
   // Gives all spares back, and tries again what the driver refused before.
   void DestroySpares();
 
+  // From now on to `events`, which must outlive the space.
+  void ReportTo(EventSink* events) { events_ = events; }
+  // Reports what has gone and was not told yet.
+  void ReportUnmapped();
+  // Reports all that is mapped now.
+  void ReportAll();
+
   // kNoChunk where `offset` is vacant or beyond end().
   ChunkId ChunkAt(Bytes offset) const {
     const std::size_t slot = offset >> slot_shift_;
@@ -105,6 +116,8 @@ class HomeSpace {
   absl::Status MapAll(Bytes offset, Bytes bytes, Bytes chunk_bytes,
                       std::vector<ChunkHandle>* mapped);
   void UndoMap(Bytes offset, Bytes chunk_bytes, const std::vector<ChunkHandle>& mapped);
+  bool IsHeard() const { return events_ != nullptr && events_->enabled(); }
+  void NoteUnmapped(Bytes offset, Bytes bytes);
   void Adopt(Bytes offset, Bytes bytes, ChunkHandle handle);
 
   Driver* const driver_;
@@ -119,6 +132,9 @@ class HomeSpace {
   absl::flat_hash_map<Bytes, Loose> stuck_;  // by offset
   Bytes backed_bytes_ = 0;
   Bytes spare_bytes_ = 0;
+  EventSink* events_ = nullptr;
+  Bytes unmapped_ = 0;  // offset of what is not reported yet
+  Bytes unmapped_bytes_ = 0;
 };
 
 }  // namespace thimble

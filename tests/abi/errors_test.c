@@ -35,8 +35,8 @@ static void NullArgumentsAreNamed(thimble_arena* arena) {
   EXPECT_INVALID(thimble_peak_read(arena, 4711, &peaks), "peak mark 4711 is not set");
   EXPECT_INVALID(thimble_peak_end(NULL, mark), "arena is null");
   EXPECT_INVALID(thimble_peak_end(arena, 4711), "peak mark 4711 is not set");
-  EXPECT_INVALID(thimble_explain_text(NULL, NULL, NULL, NULL, NULL, &bytes), "arena is null");
-  EXPECT_INVALID(thimble_explain_text(arena, NULL, NULL, NULL, NULL, NULL), "bytes is null");
+  EXPECT_INVALID(thimble_explain_text(NULL, NULL, NULL, &bytes), "arena is null");
+  EXPECT_INVALID(thimble_explain_text(arena, NULL, NULL, NULL), "bytes is null");
   thimble_replay_info replay = {.struct_size = sizeof(replay)};
   EXPECT_INVALID(thimble_replay_log(NULL, 0, 0, "limit:1GiB", &replay), "log is null");
   EXPECT_INVALID(thimble_replay_log("log", 0, 0, "limit:1GiB", NULL), "info is null");

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo_train.py")
 MEMORY = "device:cpu,limit:264MiB,chunk:128KiB,retry_ms:100"
@@ -16,6 +17,7 @@ CASES = {
     "TensorFlow's own allocator (BFC)": f"{MEMORY},front:bfc",
     "Thimble": MEMORY,
 }
+REPORT = "report.html"
 # Kernels one after the other, so that the program asks for the same memory every time.
 ENVIRONMENT = {"TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
 
@@ -45,9 +47,20 @@ def train(name, conf):
     return status == 0
 
 
+def draw(log):
+    """Where memory went, as a page in the folder that this was started in."""
+    command = [sys.executable, "-m", "thimble_gpu.cli", "report", log, "-o", REPORT]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(f"{REPORT} shows where the memory went: open it in a browser.")
+
+
 def main():
     print("A small language model that remembers what it has read, in 264 MiB.")
-    done = {name: train(name, conf) for name, conf in CASES.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "thimble.log")
+        logs = {"Thimble": f",log:{log}"}
+        done = {name: train(name, conf + logs.get(name, "")) for name, conf in CASES.items()}
+        draw(log)
     print()
     for name, trained in done.items():
         print(f"{name:34} {'trains' if trained else 'runs out of memory'}")

@@ -176,9 +176,8 @@ class HostileCaller {
     std::vector<char> buffer(bytes);
     char* const out = input_.Bit() ? buffer.data() : nullptr;
     thimble_arena* const arena = MaybeArena();
-    const auto name_of = [](uint64_t key, void*) { return key % 2 == 0 ? "even" : nullptr; };
     const thimble_status status =
-        thimble_explain_text(arena, input_.Bit() ? "op" : nullptr, name_of, nullptr, out, &bytes);
+        thimble_explain_text(arena, input_.Bit() ? "op" : nullptr, out, &bytes);
     Expect(status, arena != nullptr);
     if (status == THIMBLE_OK && out != nullptr) FUZZ_EXPECT(std::strlen(out) + 1 == bytes);
   }

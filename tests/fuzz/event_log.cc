@@ -1,6 +1,5 @@
-// ReadEventLog: any file is either refused with the reason, or gives one event per whole record.
-#include "allocator/observe/event_log.h"
-
+// Any file is either refused with the reason, or read record by record up to the first that makes
+// no sense; whatever was read can be summed up and drawn.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "allocator/observe/log_columns.h"
+#include "allocator/observe/log_reader.h"
+#include "allocator/observe/log_summary.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,17 +20,34 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_EXPECT(ftruncate(file, 0) == 0);
   FUZZ_EXPECT(pwrite(file, data, size, 0) == static_cast<ssize_t>(size));
 
-  const auto events = thimble::ReadEventLog(path);
-  if (!events.ok()) {
-    FUZZ_EXPECT(events.status().code() == absl::StatusCode::kInvalidArgument);
-    FUZZ_EXPECT(absl::StrContains(events.status().message(), path));
-    return 0;
+  const auto log = thimble::ReadLog(path);
+  const auto strict = thimble::ReadEventLog(path);
+  FUZZ_EXPECT(strict.ok() == (log.ok() && log->damage.empty()));
+  if (!strict.ok()) {
+    FUZZ_EXPECT(strict.status().code() == absl::StatusCode::kInvalidArgument);
+    FUZZ_EXPECT(absl::StrContains(strict.status().message(), path));
   }
+  if (!log.ok()) return 0;
+  const std::size_t records = (size - kHeaderBytes) / kRecordBytes;
   FUZZ_EXPECT(thimble::IsEventLog(path));
-  FUZZ_EXPECT(events->size() == (size - kHeaderBytes) / kRecordBytes);
-  for (const thimble::Event& event : *events) {
+  FUZZ_EXPECT(log->damage.empty() ? log->records == records : log->records < records);
+  FUZZ_EXPECT(!log->complete || log->damage.empty());
+  FUZZ_EXPECT(log->events.size() <= log->records);
+  std::size_t ooms = 0;
+  for (const thimble::Event& event : log->events) {
     FUZZ_EXPECT(event.kind >= thimble::EventKind::kAllocate);
-    FUZZ_EXPECT(event.kind <= thimble::EventKind::kLast);
+    FUZZ_EXPECT(event.kind < thimble::EventKind::kName || event.kind == thimble::EventKind::kOom);
+    ooms += event.kind == thimble::EventKind::kOom ? 1 : 0;
   }
+  FUZZ_EXPECT(log->texts.size() == ooms);
+
+  const thimble::LogSummary summary = thimble::Summarize(*log);
+  const thimble::LogColumns columns = thimble::ToColumns(*log);
+  FUZZ_EXPECT(columns.columns[2].count == summary.allocations);
+  FUZZ_EXPECT(columns.columns[0].count <= 2 * summary.allocations);
+  std::size_t bytes = 0;
+  for (const thimble::LogColumns::Column& column : columns.columns) bytes += column.bytes.size();
+  const std::string text = thimble::ToText(columns);
+  FUZZ_EXPECT(text.find('\n') + 1 + bytes == text.size());
   return 0;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "allocator/observe/event_log.h"
+#include "allocator/observe/log_reader.h"
 #include "allocator/observe/snapshot.h"
 
 namespace thimble {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "allocator/observe/log_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"
@@ -19,6 +20,7 @@
 namespace thimble {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class EventLogTest : public testing::Test {
@@ -223,11 +225,95 @@ TEST_F(EventLogTest, ForeignAndDamagedFilesAreRefusedWithTheReason) {
   EXPECT_THAT(error_of(whole.substr(0, 12)), HasSubstr("not an event log"));
   std::string other_version = whole;
   other_version[8] = 9;
-  EXPECT_THAT(error_of(other_version), HasSubstr("version 9"));
+  EXPECT_THAT(error_of(other_version),
+              AllOf(HasSubstr("version 9"), HasSubstr("reads versions 1 to 2")));
   std::string damaged = whole;
   damaged[16 + 48] = 77;
   EXPECT_THAT(error_of(damaged), HasSubstr("record 1 has kind 77"));
   EXPECT_EQ(ReadEventLog(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EventLogTest, ADamagedLogGivesWhatComesBeforeTheDamage) {
+  Write(5);
+  std::string damaged = Contents();
+  damaged[16 + 3 * 48] = 77;
+  Replace(damaged);
+  const auto log = ReadLog(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(log->events.size(), 3u);
+  EXPECT_EQ(log->damage, "record 3 has kind 77");
+  EXPECT_FALSE(log->complete) << "whatever its header says";
+}
+
+TEST_F(EventLogTest, TextsComeBackWhole) {
+  const std::string long_name(199, 'n');
+  const std::string explanation(1000, 'e');
+  {
+    EventLog log;
+    ASSERT_TRUE(log.Start(path_).ok());
+    log.AppendText({EventKind::kName, 0, 0, StreamId{}, 5, 0}, "first");
+    log.AppendText({EventKind::kName, 0, 0, StreamId{}, 7, 0}, long_name);
+    log.Append(MakeEvent(0));
+    log.AppendText({EventKind::kOom, 0, 4096, StreamId{}, 7, 0}, explanation);
+    log.AppendText({EventKind::kName, 0, 0, StreamId{}, 5, 0}, "again");
+    log.AppendText({EventKind::kOom, 0, 1, StreamId{}, 0, 0}, "");
+    ASSERT_TRUE(log.Stop().ok());
+  }
+  const auto log = ReadLog(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(log->damage, "");
+  EXPECT_TRUE(log->complete);
+  EXPECT_EQ(log->names.size(), 2u);
+  EXPECT_EQ(log->names.at(5), "again") << "the last one counts";
+  EXPECT_EQ(log->names.at(7), long_name);
+  ASSERT_EQ(log->texts.size(), 2u);
+  EXPECT_EQ(log->texts[0], explanation);
+  EXPECT_EQ(log->texts[1], "");
+  ASSERT_EQ(log->events.size(), 3u) << "names are no events";
+  EXPECT_EQ(log->events[1].kind, EventKind::kOom);
+  EXPECT_EQ(log->events[1].bytes, 4096u);
+  EXPECT_GT(log->events[1].time_ns, 0u);
+  EXPECT_EQ(log->records, 6u + 1 + 5 + 25 + 1);
+}
+
+TEST_F(EventLogTest, ATextThatIsCutOffGivesItsBeginning) {
+  {
+    EventLog log;
+    ASSERT_TRUE(log.Start(path_, /*most_events=*/3).ok());
+    log.AppendText({EventKind::kName, 0, 0, StreamId{}, 5, 0}, std::string(100, 'x'));
+    EXPECT_FALSE(log.enabled());
+  }
+  const auto log = ReadLog(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(log->names.at(5), std::string(80, 'x'));
+  EXPECT_FALSE(log->complete);
+}
+
+TEST_F(EventLogTest, ATextWithoutAnOwnerIsDamage) {
+  Write(2);
+  std::string damaged = Contents();
+  damaged[16] = static_cast<char>(EventKind::kText);
+  Replace(damaged);
+  EXPECT_THAT(ReadLog(path_)->damage, HasSubstr("belongs to nothing"));
+  damaged[16] = static_cast<char>(EventKind::kName);
+  damaged[16 + 3 * 8 + 7] = 1;  // a length of 2^56
+  Replace(damaged);
+  EXPECT_THAT(ReadLog(path_)->damage, HasSubstr("a text of 72057594037927936 bytes"));
+}
+
+TEST_F(EventLogTest, LogsOfVersionOneAreRead) {
+  Write(3);
+  std::string old = Contents();
+  old[8] = 1;
+  Replace(old);
+  const auto log = ReadLog(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ(log->version, 1u);
+  EXPECT_EQ(log->events.size(), 3u);
+  EXPECT_TRUE(log->complete);
+  old[16 + 48] = static_cast<char>(EventKind::kLimit);  // which it did not have
+  Replace(old);
+  EXPECT_EQ(ReadLog(path_)->damage, "record 1 has kind 10");
 }
 
 TEST_F(EventLogTest, ThreadsMayWriteAtOnce) {

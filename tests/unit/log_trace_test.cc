@@ -5,6 +5,7 @@
 #include <string>
 
 #include "allocator/observe/event_log.h"
+#include "allocator/observe/log_reader.h"
 #include "allocator/observe/log_summary.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/whole_file.h"
 #include "allocator/observe/beside_log.h"
-#include "allocator/observe/event_log.h"
+#include "allocator/observe/log_reader.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 

@@ -30,7 +30,8 @@ class Stats(ctypes.Structure):
 
 LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_reserved",
             "reserved_at_peak", "stitches", "complete", "steps", "plan_requests", "plan_hits",
-            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped")
+            "plan_repeats", "swap_out_bytes", "swap_in_bytes", "swap_wait_ns", "peak_swapped", "limit",
+            "out_of_memory", "duration_ns", "damaged_at", "swapped_at_peak")
 
 
 class LogInfo(ctypes.Structure):
@@ -116,6 +117,8 @@ _FUNCTIONS = (
     ("thimble_replay_log", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p,
       ctypes.POINTER(ReplayInfo))),
+    ("thimble_report_file", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
     ("thimble_plan_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_uint64,
       ctypes.POINTER(PlanInfo))),

@@ -10,6 +10,7 @@ from thimble_gpu import doctor
 from thimble_gpu import figures
 from thimble_gpu import harmony_plan
 from thimble_gpu import plan
+from thimble_gpu import report
 from thimble_gpu import run
 from thimble_gpu import swap
 from thimble_gpu import topology
@@ -21,7 +22,7 @@ def main(arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, doctor, plan, swap, harmony_plan, topology, figures):
+    for command in (run, doctor, plan, swap, harmony_plan, topology, figures, report):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     return options.function(options)

@@ -119,5 +119,6 @@ def _print(line):
     plan = summary.describe_plan(line["plan_requests"], line["plan_hits"], line["plan_repeats"])
     swap = summary.describe_swap(line["swap_out_bytes"], line["swap_in_bytes"],
                                  line["peak_swapped"], line["swap_wait_ns"])
-    for note in filter(None, (plan, swap)):
+    damage = line["damaged_at"] and "the log is damaged: what comes after these events is not known"
+    for note in filter(None, (plan, swap, damage)):
         print("  " + note)

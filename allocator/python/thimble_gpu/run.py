@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 from thimble_gpu import abi
+from thimble_gpu import report
 from thimble_gpu import summary
 from thimble_gpu import text
 
@@ -30,10 +31,12 @@ NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells say it
 def add_to(commands):
     parser = commands.add_parser(
         "run", help="run a program on Thimble and print a summary at its end",
-        usage="thimble run [--conf CONF] [--limit SIZE] -- COMMAND ...")
+        usage="thimble run [--conf CONF] [--limit SIZE] [--report PAGE.html] -- COMMAND ...")
     parser.add_argument(
         "--conf", help="options of Thimble, key:value,key:value; otherwise THIMBLE_CONF")
     parser.add_argument("--limit", help="most memory to take of each device, such as 8GiB")
+    parser.add_argument("--report", metavar="PAGE.html",
+                        help="draw where memory went, as `thimble report` does")
     parser.add_argument("program", nargs="...", metavar="-- COMMAND ...")
     parser.set_defaults(function=lambda options: _run(parser, options))
 
@@ -86,6 +89,9 @@ def _run(parser, options):
     conf = os.environ.get("THIMBLE_CONF", "") if options.conf is None else options.conf
     if options.limit is not None:
         conf = ",".join(filter(None, (conf.strip(), f"limit:{options.limit}")))
+    if options.report is not None and not _may_write(options.report):
+        parser.error(f"--report {options.report} cannot be written: name a file in a folder that "
+                     "is there")
     folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
     try:
         try:
@@ -94,12 +100,32 @@ def _run(parser, options):
             parser.error(str(error))
         status = _wait_for(program, variables)
         if status not in (NOT_FOUND, NOT_EXECUTABLE):
-            summary.write(folder, conf, MOST_EVENTS, failed=status != 0)
+            logs = summary.write(folder, conf, MOST_EVENTS, failed=status != 0)
+            if options.report is not None:
+                _draw(logs, options.report)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if status < 0:
         _end_by(-status)
     return status
+
+
+def _may_write(path):
+    folder = os.path.dirname(os.path.abspath(path))
+    return os.access(path if os.path.exists(path) else folder, os.W_OK) and not os.path.isdir(path)
+
+
+def _draw(logs, path):
+    """A page for every device: PAGE.html, PAGE-2.html and so on."""
+    stem, extension = os.path.splitext(path)
+    for number, log in enumerate(logs, start=1):
+        out = path if number == 1 else f"{stem}-{number}{extension}"
+        try:
+            report.write(log.path, out, log.place, log.comparison)
+        except (abi.ThimbleError, OSError) as error:
+            text.say(f"{out} was not written: {error}")
+        else:
+            text.say(f"{out} shows where the memory of {log.place} went")
 
 
 def _wait_for(program, variables):

@@ -22,10 +22,19 @@ NAME = re.compile(r"(\d+)\.(\d+)\.log(?:\.(\d+))?")
 
 
 def figures(core, path, trace=None):
-    """thimble_log_info of a log, by name; the log as a text trace. Raises ThimbleError."""
+    """What a log tells, by name; the log as a text trace. Raises ThimbleError."""
     info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
     core.check(core.log_convert(os.fsencode(path), trace and os.fsencode(trace), info))
-    return {field: getattr(info, field) for field in abi.LOG_INFO}
+    return with_shares(info)
+
+
+def with_shares(info):
+    """thimble_log_info by name, and what follows from it: fragmentation, in percent."""
+    told = {field: getattr(info, field) for field in abi.LOG_INFO}
+    on_device = info.peak_in_use - info.swapped_at_peak
+    unused = 1 - on_device / max(info.reserved_at_peak, 1)
+    told["fragmentation"] = round(100 * max(unused, 0), 1)
+    return told
 
 
 class Log:
@@ -51,17 +60,20 @@ def read(folder):
     return [log for log in logs if log.allocations > 0], errors
 
 
-def describe(log, is_cpu, several):
+def place(log, is_cpu, several):
+    """Whose figures they are."""
+    device = "CPU" if is_cpu else f"GPU {log.device}"
+    return f"{device} of process {log.process}" if several else device
+
+
+def describe(log):
     """One line of figures."""
-    place = "CPU" if is_cpu else f"GPU {log.device}"
-    if several:
-        place += f" of process {log.process}"
     if log.reserved_at_start >= log.peak_reserved > 0:
         reserved = f"{text.size(log.peak_reserved)} reserved in advance"
     else:
         reserved = (f"{text.size(log.peak_reserved)} reserved, fragmentation "
-                    f"{100 * (1 - log.peak_in_use / max(log.reserved_at_peak, 1)):.1f} %")
-    return (f"{place}: peak {text.size(log.peak_in_use)} in use, {reserved}, {log.stitches} blocks "
+                    f"{log.fragmentation:.1f} %")
+    return (f"{log.place}: peak {text.size(log.peak_in_use)} in use, {reserved}, {log.stitches} blocks "
             f"stitched, {log.allocations} allocations")
 
 
@@ -83,6 +95,8 @@ def describe_swap(out, back, most, wait_ns):
 
 def caveat(log, most_events):
     """What a cut log does not know; "" for a complete one."""
+    if log.damaged_at:
+        return f"the log is damaged: these are the figures of the first {log.events} events"
     if log.complete:
         return ""
     if log.events >= most_events:
@@ -91,20 +105,46 @@ def caveat(log, most_events):
             "these figures")
 
 
-def compare(log, deadline):
-    """What BFC would have needed, or why that is not known."""
+class Comparison:
+    """What BFC would have needed, in bytes (None: not known), and a note: how much more, or why."""
+
+    def __init__(self, needed, note):
+        self.bytes = needed
+        self.note = note
+
+    def __str__(self):
+        if self.bytes is None:
+            return ("what TensorFlow's own allocator (BFC) would have needed is not known: "
+                    f"{self.note}")
+        return (f"TensorFlow's own allocator (BFC) would have needed {text.size(self.bytes)}, "
+                f"{self.note}")
+
+
+def compare(told, trace, seconds):
+    """BFC on a text trace, against the figures of the log that it was made from."""
     try:
         with progress.Progress("what would TensorFlow's own allocator have needed?"):
-            needed = bfc.fit(log.path + ".trace", deadline - time.monotonic())
+            needed = bfc.fit(trace, seconds)
     except bfc.Unknown as reason:
-        return f"what TensorFlow's own allocator (BFC) would have needed is not known: {reason}"
-    in_advance = log.reserved_at_start > 0
-    own = log.peak_in_use if in_advance else log.reserved_at_peak
-    difference = "no more"
-    if needed > own + bfc.STEP:
-        difference = (f"{100 * (needed / own - 1):.1f} % more than was "
+        return Comparison(None, str(reason))
+    in_advance = told["reserved_at_start"] > 0
+    own = told["peak_in_use"] if in_advance else told["reserved_at_peak"]
+    if needed <= own + bfc.STEP:
+        return Comparison(needed, "no more")
+    return Comparison(needed, f"{100 * (needed / own - 1):.1f} % more than was "
                       f"{'in use' if in_advance else 'reserved'} at the peak")
-    return f"TensorFlow's own allocator (BFC) would have needed {text.size(needed)}, {difference}"
+
+
+def compare_log(core, path, told, seconds, folder):
+    """The same for a log; `folder` is for the trace."""
+    if told["allocations"] == 0 or seconds == 0:
+        return Comparison(None, "it was not asked" if told["allocations"] else "there is nothing")
+    trace = os.path.join(folder, "trace")
+    try:
+        core.check(core.log_convert(os.fsencode(path), os.fsencode(trace), None))
+    except abi.ThimbleError as error:
+        return Comparison(None, str(error))
+    return compare(told, trace, seconds)
 
 
 def explain(log, requests, conf):
@@ -114,7 +154,7 @@ def explain(log, requests, conf):
 
 
 def write(folder, conf, most_events, failed):
-    """The summary of a run with the options `conf`, on stderr."""
+    """The summary of a run with the options `conf`, on stderr. The logs that it is about."""
     is_cpu = ("device", "cpu") in text.entries(conf)
     requests = failure.read(folder) if failed else {}
     logs, errors = read(folder)
@@ -125,13 +165,16 @@ def write(folder, conf, most_events, failed):
     several = len({log.process for log in logs}) > 1
     deadline = time.monotonic() + MOST_SECONDS
     for log in logs[:MOST_DEVICES]:
-        text.say(describe(log, is_cpu, several))
+        log.place = place(log, is_cpu, several)
+        text.say(describe(log))
         plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
         swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped,
                              log.swap_wait_ns)
         for note in filter(None, (plan, swap, caveat(log, most_events),
                                   *explain(log, requests, conf))):
             text.say("  " + note)
-        text.say("  " + compare(log, deadline))
+        log.comparison = compare(vars(log), log.path + ".trace", deadline - time.monotonic())
+        text.say(f"  {log.comparison}")
     if len(logs) > MOST_DEVICES:
         text.say(f"and {len(logs) - MOST_DEVICES} devices more")
+    return logs[:MOST_DEVICES]

@@ -1,0 +1,82 @@
+"""An event log as columns of numbers, as allocator/observe/log_columns.h describes them."""
+
+import ctypes
+import itertools
+import json
+import os
+import tempfile
+
+from thimble_gpu import abi
+from thimble_gpu import summary
+
+# EventKind of allocator/base/event.h.
+STEP, MEMORY, SWAP, OOM = 3, 4, 6, 19
+
+
+class Columns:
+    """What the core makes of a log. Raises ThimbleError."""
+
+    def __init__(self, core, log):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "columns")
+            info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
+            core.check(core.report_file(os.fsencode(log), os.fsencode(path), info))
+            with open(path, "rb") as file:
+                self.header = json.loads(file.readline().decode(errors="replace"))
+                self.data = file.read()
+        self.figures = summary.with_shares(info)
+
+    def __getitem__(self, name):
+        """The numbers of a column."""
+        start = 0
+        for column in self.header["columns"]:
+            if column["name"] == name:
+                return _numbers(self.data[start:start + column["bytes"]])
+            start += column["bytes"]
+        raise KeyError(name)
+
+    def labels(self):
+        """Words for every group."""
+        return [_label(group) for group in self.header["groups"]]
+
+    def blocks(self):
+        """(address, bytes, number of the group) of every block."""
+        steps = (-(number + 1) // 2 if number % 2 else number // 2
+                 for number in self["block.address"])
+        return list(zip(itertools.accumulate(steps), self["block.bytes"], self["block.group"]))
+
+    def ops(self):
+        """(time in ns, block, whether it is allocated) of every allocation and free."""
+        allocated = 0
+        for time, what in zip(itertools.accumulate(self["op.time"]), self["op.what"]):
+            if what == 0:
+                allocated += 1
+            yield time, allocated - max(what, 1), what == 0
+
+    def marks(self):
+        """(time in ns, kind, address, bytes) of everything else."""
+        return zip(itertools.accumulate(self["mark.time"]), self["mark.kind"],
+                   self["mark.address"], self["mark.bytes"])
+
+
+def _numbers(data):
+    found, number, shift = [], 0, 0
+    for byte in data:
+        number |= (byte & 127) << shift
+        if byte < 128:
+            found.append(number)
+            number = shift = 0
+        else:
+            shift += 7
+    return found
+
+
+def _label(group):
+    if group["kind"] == "name":
+        return group["name"]
+    value = int(group["value"])
+    if group["kind"] == "key":
+        return f"op {value:x}"
+    if group["kind"] == "small":
+        return "small blocks"
+    return f"blocks of {value} bytes"

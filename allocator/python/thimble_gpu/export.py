@@ -1,0 +1,118 @@
+"""Event logs in the formats of other tools.
+
+    Chrome's trace events     counters and instants: opens in Perfetto and chrome://tracing
+    speedscope                who holds the peak, as a flame graph by scopes
+    PyTorch's memory snapshot for its viewer of memory
+    RMM's log                 for its replay benchmark
+"""
+
+import json
+import pickle
+
+from thimble_gpu import columns
+
+
+def trace_events(log, path):
+    """Bytes in use, reserved and on the host as counters; steps and refusals as instants."""
+
+    def counter(time, name, value):
+        return {"ph": "C", "pid": 1, "name": name, "ts": time / 1000, "args": {"bytes": value}}
+
+    def instant(time, name, **more):
+        return {"ph": "i", "s": "g", "pid": 1, "tid": 1, "name": name, "ts": time / 1000,
+                "args": more}
+
+    def events():
+        yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "Thimble"}}
+        blocks, in_use = log.blocks(), 0
+        for time, block, is_new in log.ops():
+            in_use += blocks[block][1] if is_new else -blocks[block][1]
+            yield counter(time, "in use", in_use)
+        steps = 0
+        for time, kind, address, size in log.marks():
+            if kind == columns.STEP:
+                steps += 1
+                yield instant(time, f"step {steps}")
+            elif kind == columns.MEMORY:
+                yield counter(time, "reserved", size)
+            elif kind == columns.SWAP:
+                yield counter(time, "on the host", address)
+            elif kind == columns.OOM:
+                yield instant(time, "out of memory", explanation=log.header["texts"][address])
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+        for number, event in enumerate(events()):
+            file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
+        file.write("\n]}\n")
+
+
+def held_at_peak(log):
+    """The blocks that are held when most is in use."""
+    blocks, live, in_use, most, found = log.blocks(), set(), 0, 0, set()
+    peak = log.figures["peak_in_use"]
+    for _, block, is_new in log.ops():
+        (live.add if is_new else live.discard)(block)
+        in_use += blocks[block][1] if is_new else -blocks[block][1]
+        if in_use > most:
+            most = in_use
+            if most == peak:
+                found = set(live)
+                break
+    return [blocks[block] for block in sorted(found)]
+
+
+def speedscope(log, path):
+    frames, number_of, samples, weights = [], {}, [], []
+    labels = log.labels()
+    for _, size, group in held_at_peak(log):
+        stack = []
+        for part in filter(None, labels[group].split("/")):
+            if part not in number_of:
+                number_of[part] = len(frames)
+                frames.append({"name": part})
+            stack.append(number_of[part])
+        samples.append(stack)
+        weights.append(size)
+    profile = {"type": "sampled", "name": "held at the peak", "unit": "bytes", "startValue": 0,
+               "endValue": sum(weights), "samples": samples, "weights": weights}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json",
+                   "shared": {"frames": frames}, "profiles": [profile],
+                   "exporter": "thimble"}, file)
+
+
+def memory_snapshot(log, path):
+    """The history of allocations; names of ops stand where PyTorch has call stacks."""
+    labels, blocks = log.labels(), log.blocks()
+    frames = [[{"filename": "op", "line": 0, "name": part}
+               for part in reversed(label.split("/"))] for label in labels]
+    trace = []
+    for time, block, is_new in log.ops():
+        address, size, group = blocks[block]
+        for action in ("alloc",) if is_new else ("free_requested", "free_completed"):
+            trace.append({"action": action, "addr": address, "size": size, "stream": 0,
+                          "time_us": time // 1000, "frames": frames[group]})
+    with open(path, "wb") as file:
+        pickle.dump({"segments": [], "device_traces": [trace]}, file, protocol=4)
+
+
+def rmm_log(log, path):
+    blocks = log.blocks()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("Thread,Time,Action,Pointer,Size,Stream\n")
+        for time, block, is_new in log.ops():
+            address, size, _ = blocks[block]
+            seconds, micros = divmod(time // 1000, 1_000_000)
+            clock = f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            file.write(f"1,{clock}.{micros:06},{'allocate' if is_new else 'free'},{address:#x},"
+                       f"{size},0x0\n")
+
+
+# Option of `thimble report`, what it names, and who writes it.
+FORMATS = {
+    "perfetto": ("OUT.json", "trace events for Perfetto or chrome://tracing", trace_events),
+    "speedscope": ("OUT.json", "who holds the peak, for speedscope", speedscope),
+    "pytorch": ("OUT.pickle", "a snapshot for PyTorch's viewer of memory", memory_snapshot),
+    "rmm": ("OUT.csv", "a log for RMM's replay benchmark", rmm_log),
+}

@@ -1,0 +1,52 @@
+"""Pages of Thimble: one HTML file each, with all that it needs, so that it can be sent to anybody.
+
+The sources are in web/: a frame for all pages, and for each page its body, its scripts and its
+style. They are put into the file as they are.
+"""
+
+import base64
+import html
+import json
+import os
+import zlib
+
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
+
+
+def _source(name):
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def json_data(name, value):
+    """A value for scripts, which find it by its name."""
+    # "</" would end the element that the data is in.
+    text = json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+    return f'<script id="{name}" type="application/json">{text}</script>\n'
+
+
+def bytes_data(name, value):
+    """Bytes for scripts, compressed: inflated() of columns.js."""
+    text = base64.b64encode(zlib.compress(value, 6)).decode()
+    return f'<script id="{name}" type="text/plain">{text}</script>\n'
+
+
+def render(title, subtitle, body, styles, scripts, data):
+    """The text of a page: `body`, `styles` and `scripts` name files, `data` is from above."""
+    parts = {
+        "title": html.escape(title),
+        "subtitle": html.escape(subtitle),
+        "style": "".join(map(_source, ("frame.css", *styles))),
+        "body": _source(body),
+        "data": data,
+        "scripts": "".join(f"<script>\n{_source(name)}</script>\n"
+                           for name in ("frame.js", *scripts)),
+    }
+    pieces = _source("frame.html").split("{{")
+    return pieces[0] + "".join(parts[name] + rest for name, _, rest in
+                               (piece.partition("}}") for piece in pieces[1:]))
+
+
+def write(text, path):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,108 @@
+// What every GPU and link does in a schedule of `thimble harmony`, and when.
+"use strict";
+
+const GANTT = {left: 118, right: 8, top: 24, row: 20, gap: 8};
+// A step is a list; its parts by name.
+const STEP = {gpu: 0, stream: 1, kind: 2, task: 3, first: 4, last: 5, from: 6, until: 7, bytes: 8,
+  start: 9, end: 10};
+const STEP_COLORS = {"forward": "#3f9d6b", "recompute": "#c9a227", "backward": "#3b7dd8",
+  "weights in": "#8c6bd1", "gather": "#b48bc9", "gradient out": "#d9593d", "reduce": "#d98880",
+  "update": "#7f8c8d", "stash in": "#2a9d9d", "stash out": "#1d7a8c", "activations in": "#e08a1e",
+  "activations out": "#b8651b", "receive": "#5f7fa3", "send": "#4fb3d9", "delete": "#6e7681",
+  "boundary in": "#998d5c", "boundary out": "#7d7347", "data in": "#8b949e", "message": "#aab2bd"};
+
+class Gantt {
+  constructor(schedule) {
+    this.schedule = schedule;
+    this.canvas = byId("chart");
+    this.layOut();
+    this.view = new View(schedule.plan.seconds, schedule.plan.seconds / 1e5);
+    this.redraw = drawn(this.canvas, (...where) => this.draw(...where));
+    this.view.attach(this.canvas, GANTT.left, GANTT.right, this.redraw);
+    this.canvas.addEventListener("pointermove", event => this.hover(event));
+    byId("all").onclick = () => this.view.all();
+    byId("legend").replaceChildren(...this.legend());
+  }
+
+  // A row for every stream that does something.
+  layOut() {
+    const {steps, streams, plan} = this.schedule;
+    const used = new Set(steps.map(step => step[STEP.gpu] + "," + step[STEP.stream]));
+    this.rows = [];
+    let y = GANTT.top;
+    for (let gpu = 0; gpu < plan.gpus; ++gpu) {
+      if (gpu) y += GANTT.gap;
+      streams.forEach((name, stream) => {
+        if (!used.has(gpu + "," + stream)) return;
+        const own = steps.filter(step => step[STEP.gpu] === gpu && step[STEP.stream] === stream);
+        this.rows.push({label: "GPU " + gpu + "  " + name, y, steps: own});
+        y += GANTT.row;
+      });
+    }
+    this.canvas.style.height = y + 8 + "px";
+  }
+
+  kindOf(step) { return this.schedule.kinds[step[STEP.kind]]; }
+  width() { return Math.max(this.canvas.clientWidth - GANTT.left - GANTT.right, 1); }
+  xOf(time) {
+    return GANTT.left + (time - this.view.from) / (this.view.until - this.view.from) * this.width();
+  }
+
+  draw(context, width, height) {
+    context.clearRect(0, 0, width, height);
+    for (const time of ticks(this.view.from, this.view.until, width / 130)) {
+      context.fillStyle = theme.color("line");
+      context.fillRect(this.xOf(time), GANTT.top - 4, 1, height);
+      context.fillStyle = theme.color("quiet");
+      context.fillText(+time.toFixed(6) + " s", this.xOf(time) + 3, 10);
+    }
+    for (const {label, y} of this.rows) {
+      context.fillStyle = theme.color("ink");
+      context.fillText(label, 4, y + GANTT.row / 2);
+      context.fillStyle = theme.color("line");
+      context.fillRect(GANTT.left, y + GANTT.row - 1, this.width(), 1);
+    }
+    context.save();
+    context.beginPath();
+    context.rect(GANTT.left, 0, this.width(), height);
+    context.clip();
+    for (const {y, steps} of this.rows) for (const step of steps) this.drawStep(context, step, y);
+    context.restore();
+  }
+  drawStep(context, step, y) {
+    if (step[STEP.end] < this.view.from || step[STEP.start] > this.view.until) return;
+    const x = this.xOf(step[STEP.start]);
+    context.fillStyle = STEP_COLORS[this.kindOf(step)] ?? REST;
+    context.fillRect(x, y + 1, Math.max(.7, this.xOf(step[STEP.end]) - x - .3), GANTT.row - 3);
+  }
+
+  stepAt(event) {
+    const {from, until} = this.view, time = from + (event.offsetX - GANTT.left) / this.width()
+      * (until - from), slack = 2 * (until - from) / this.width();
+    const row = this.rows.find(({y}) => event.offsetY >= y && event.offsetY < y + GANTT.row);
+    return row?.steps.find(step => time >= step[STEP.start] - slack
+      && time <= step[STEP.end] + slack);
+  }
+  hover(event) {
+    const step = this.stepAt(event);
+    if (!step || event.buttons) return tip.hide();
+    const lines = [this.kindOf(step) + ", task " + step[STEP.task],
+      "layers " + step[STEP.first] + " to " + step[STEP.last],
+      "samples " + step[STEP.from] + " to " + (step[STEP.until] - 1)];
+    if (step[STEP.bytes]) lines.push(size(step[STEP.bytes]));
+    lines.push(step[STEP.start].toFixed(4) + " to " + step[STEP.end].toFixed(4) + " s ("
+      + ((step[STEP.end] - step[STEP.start]) * 1000).toFixed(2) + " ms)");
+    tip.show(event, lines.join("\n"));
+  }
+
+  legend() {
+    return [...new Set(this.schedule.steps.map(step => this.kindOf(step)))].map(kind => {
+      const box = element("i");
+      box.style.background = STEP_COLORS[kind] ?? REST;
+      return element("span", {}, box, element("b", {}, kind));
+    });
+  }
+}
+
+window.thimble = {gantt: new Gantt(JSON.parse(byId("schedule").textContent))};
+document.documentElement.dataset.ready = "yes";
