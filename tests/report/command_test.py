@@ -90,7 +90,7 @@ class Report(Recorded):
         self.assertEqual(told["figures"]["peak_in_use"], 16 << 20)
         self.assertEqual(told["figures"]["stitches"], 1)
         self.assertEqual(told["figures"]["out_of_memory"], 1)
-        self.assertIn("out of memory: 32.00 MiB requested", told["texts"][0])
+        self.assertIn("requested  32.00 MiB\n", told["texts"][0])
         self.assertIn("decoder/</script>Relu 8.00 MiB", told["texts"][0])
         names = [group.get("name") for group in told["groups"]]
         self.assertIn("encoder/layer_0/MatMul", names)
@@ -181,7 +181,7 @@ class Exports(Recorded):
                          figures["peak_reserved"])
         instants = [event for event in events if event["ph"] == "i"]
         self.assertEqual([event["name"] for event in instants], ["step 1", "out of memory"])
-        self.assertIn("32.00 MiB requested", instants[1]["args"]["explanation"])
+        self.assertIn("requested  32.00 MiB\n", instants[1]["args"]["explanation"])
 
     def test_speedscope(self):
         self.record()

@@ -206,8 +206,8 @@ class Pages(unittest.TestCase):
         figures = self.check(log)
         self.assertGreater(figures["out_of_memory"], 0)
         self.assertIn("Memory ran out at", self.text_of("#banners"))
-        self.assertIn("out of memory: ", self.text_of("#oom pre"))
-        self.assertIn("Largest holders: ConcatV2", self.text_of("#oom pre"))
+        self.assertIn("out of memory (fragmentation)", self.text_of("#oom pre"))
+        self.assertIn("MiB ConcatV2", self.text_of("#oom pre"))
         self.assertEqual(self.chromium.evaluate("thimble.history.steps.length"), 0)
 
     def test_a_network_that_swaps(self):
