@@ -91,7 +91,7 @@ class Report(Recorded):
         self.assertEqual(told["figures"]["stitches"], 1)
         self.assertEqual(told["figures"]["out_of_memory"], 1)
         self.assertIn("requested  32.00 MiB\n", told["texts"][0])
-        self.assertIn("decoder/</script>Relu 8.00 MiB", told["texts"][0])
+        self.assertIn("8.00 MiB decoder/</script>Relu", told["texts"][0])
         names = [group.get("name") for group in told["groups"]]
         self.assertIn("encoder/layer_0/MatMul", names)
         self.assertIn("decoder/</script>Relu", names, "a name cannot end the data")
