@@ -44,7 +44,8 @@ Swapper::Weights Swapper::Weigh() const {
 // Of what host_limit allows, what the machine has.
 Bytes Swapper::HostRoom() const {
   const Bytes taken = IsWatching() ? 0 : pool_->taken_bytes();
-  const Bytes left = AvailableMemory() - std::min(AvailableMemory(), HostPool::kLeftToOthers);
+  const Bytes available = AvailableMemory();
+  const Bytes left = available - std::min(available, HostPool::kLeftToOthers);
   return std::min(host_limit_ - taken, AlignDown(left, HostPool::kSegment));
 }
 
