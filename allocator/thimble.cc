@@ -19,6 +19,7 @@
 #include "allocator/driver/cuda_driver.h"
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
+#include "allocator/driver/nvtx_driver.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
@@ -48,6 +49,9 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   THIMBLE_ASSIGN_OR_RETURN(Options options, ParseOptions(text == nullptr ? "" : text));
   auto created = std::make_unique<thimble_arena>();
   THIMBLE_ASSIGN_OR_RETURN(created->driver, OpenDriver(&options));
+  if (options.nvtx) {
+    THIMBLE_ASSIGN_OR_RETURN(created->driver, NvtxDriver::Wrap(std::move(created->driver)));
+  }
   THIMBLE_ASSIGN_OR_RETURN(created->arena, Arena::Create(options.arena, created->driver.get()));
   if (!options.log.empty()) {
     THIMBLE_RETURN_IF_ERROR(created->arena->StartLog(options.log, options.log_events));

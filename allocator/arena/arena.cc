@@ -72,6 +72,7 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
     : options_(options),
       home_base_(space->home().base()),
       home_capacity_(space->home().capacity()),
+      listener_(space->driver().listener()),
       marks_(std::move(marks)),
       space_(std::move(space)) {
   space_->ReportTo(&log_);

@@ -155,6 +155,7 @@ class Arena {
   }
   void Report(EventKind kind, Address address, Bytes bytes, StreamId stream, std::uint64_t key) {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
+    if (listener_ != nullptr) listener_->Append({kind, address, bytes, stream, key, 0});
   }
 
   // Into the log: a step, if it is a new one; what is reserved and stitched; what plans
@@ -175,6 +176,7 @@ class Arena {
   const ArenaOptions options_;
   const Address home_base_;
   const Bytes home_capacity_;
+  EventSink* const listener_;  // of the driver; null: nobody
   const std::unique_ptr<SmallMarks> marks_;
   MagazineRack rack_;
   KeyNames names_;

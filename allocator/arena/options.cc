@@ -77,7 +77,7 @@ std::string FormatPercent(std::uint64_t ppm) {
   return ppm == 0 ? std::string() : absl::StrCat(static_cast<double>(ppm) / kPpmPerPercent, "%");
 }
 
-constexpr std::array<OptionKey, 17> kKeys = {{
+constexpr std::array<OptionKey, 18> kKeys = {{
     {"device",
      [](absl::string_view value, Options* options) {
        if (value == "cpu") {
@@ -184,6 +184,9 @@ constexpr std::array<OptionKey, 17> kKeys = {{
        return absl::OkStatus();
      },
      [](const Options& options) { return FormatNumber(options.log_events); }},
+    {"nvtx",
+     [](absl::string_view value, Options* options) { return ParseSwitch(value, &options->nvtx); },
+     [](const Options& options) { return FormatSwitch(options.nvtx); }},
     {"driver",
      [](absl::string_view value, Options* options) {
        if (value.empty()) return BadValue(value, "the path of a CUDA driver library");

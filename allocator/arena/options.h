@@ -37,6 +37,7 @@ struct Options {
   std::vector<int> peers;        // CUDA ordinals that may read and write this device's memory too
   std::string log;               // event log from the start on; "": none
   std::uint64_t log_events = 0;  // after so many it ends; 0: never
+  bool nvtx = false;             // tell tools where blocks are
   ArenaOptions arena;
 };
 

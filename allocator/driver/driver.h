@@ -3,7 +3,7 @@
 //
 //   HostDriver   memfd on Linux, as strict as CUDA                  (tests, TF's CPU device)
 //   CudaDriver   cuMem* of libcuda, opened at run time              (GPUs)
-//   FaultDriver, DelayDriver, CostDriver, TraceDriver               (wrap another driver)
+//   FaultDriver, DelayDriver, CostDriver, TraceDriver, NvtxDriver   (wrap another driver)
 //
 // The contract, from cuda.h; the conformance suite tests each rule on every driver:
 //   R1  A chunk is mapped whole and from its start (there is no offset to pass).
@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/event.h"
 #include "allocator/base/ids.h"
 
 namespace thimble {
@@ -88,6 +89,10 @@ class Driver {
   virtual absl::Status Wait(StreamId stream, StreamSeq point) = 0;
 
   virtual absl::StatusOr<MemoryInfo> GetMemoryInfo() = 0;
+
+  // Who wants to hear of every block that is handed out or comes back; null: nobody. Lives as long
+  // as the driver.
+  virtual EventSink* listener() { return nullptr; }
 };
 
 }  // namespace thimble

@@ -38,6 +38,7 @@ class ForwardingDriver : public Driver {
   }
   absl::Status Wait(StreamId stream, StreamSeq point) override { return base_.Wait(stream, point); }
   absl::StatusOr<MemoryInfo> GetMemoryInfo() override { return base_.GetMemoryInfo(); }
+  EventSink* listener() override { return base_.listener(); }
 
  protected:
   // `base` must outlive this driver.

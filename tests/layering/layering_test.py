@@ -77,6 +77,7 @@ class TheLaw(unittest.TestCase):
         self.assert_wrong("xla_plugin/a.cc", '#include "tf_plugin/b.h"', "nothing includes a plugin")
         self.assert_wrong("allocator/arena/a.cc", '#include "tests/race/crew.h"', "tests")
         self.assert_wrong("allocator/vmm/a.cc", "#include <cuda.h>", "sees CUDA")
+        self.assert_wrong("allocator/arena/a.cc", '#include "nvtx3/nvToolsExt.h"', "sees CUDA")
         self.assertEqual(self.what("allocator/driver/a.cc", "#include <cuda.h>"), [])
 
     def test_refuses_new_folders_until_they_have_a_place(self):

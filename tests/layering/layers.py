@@ -23,7 +23,7 @@ LAYERS = {
 PLUGINS = ("tf_plugin", "xla_plugin")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
-CUDA_HEADER = re.compile(r"(.*/)?(cuda|cuda_runtime|cuda_runtime_api|cudaTypedefs)\.h$")
+CUDA_HEADER = re.compile(r"(.*/)?((cuda|cuda_runtime|cuda_runtime_api|cudaTypedefs)\.h$|nvtx3/)")
 # Words that only one place may use, and where that is.
 RESERVED_WORDS = (
     (re.compile(r"\bstd::(recursive_|shared_|timed_)?mutex\b"), "allocator/base/",

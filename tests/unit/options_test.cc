@@ -79,7 +79,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
   for (const char* text :
        {"", "device:3", "peers:1", "device:0,peers:3+1", "device:cpu",
         "device:cpu,memory:1GiB,limit:512MiB", "preallocate:on,stitch:off", "chunk:64KiB",
-        "retry_ms:600000", "log:x", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
+        "retry_ms:600000", "log:x", "nvtx:on", "plan:auto,plan_file:z", "swap:auto,host_limit:1MiB",
         "swap:auto,swap_limit:64MiB", "swap:watch", "swap:auto,swap_slowdown:12.5%",
         "device:cpu,memory:3GiB,limit:1GiB,preallocate:on,chunk:1GiB,stitch:off,"
         "retry_ms:1,log:y,log_events:7"}) {
@@ -105,7 +105,7 @@ TEST(Options, WhatIsWrittenIsReadBackTheSame) {
 TEST(Options, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
   const std::string error = ErrorOf("limti:1GiB");
   for (const char* part : {"'limti'", "device", "memory", "limit", "preallocate", "chunk", "stitch",
-                           "retry_ms", "log", "log_events", "driver", "peers"}) {
+                           "retry_ms", "log", "log_events", "nvtx", "driver", "peers"}) {
     EXPECT_THAT(error, HasSubstr(part));
   }
   EXPECT_THAT(ErrorOf("limit"), HasSubstr("limit"));

@@ -1,0 +1,22 @@
+// A tool that listens by NVTX and writes down what it hears: stands for compute-sanitizer, which
+// needs a GPU. NVTX loads it from the path in NVTX_INJECTION64_PATH.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thimble {
+
+struct NvtxCall {
+  enum Kind { kHeap, kHeapGone, kRegion, kRegionGone };
+  Kind kind = kHeap;
+  std::uint64_t address = 0;  // of a heap that is gone: its handle, which is its address here
+  std::uint64_t bytes = 0;
+  std::uint64_t heap = 0;  // of a region
+};
+
+}  // namespace thimble
+
+// How many calls there were, and each of them.
+extern "C" std::size_t recorded_count();
+extern "C" thimble::NvtxCall recorded_call(std::size_t index);
