@@ -37,7 +37,8 @@ class Nvtx : public testing::Test {
   Heard Hear() const {
     Heard heard;
     for (std::size_t i = first_; i < count_(); ++i) {
-      const NvtxCall call = call_(i);
+      NvtxCall call;
+      call_(i, &call);
       switch (call.kind) {
         case NvtxCall::kHeap:
           EXPECT_TRUE(heard.heaps.emplace(call.address, call.bytes).second);

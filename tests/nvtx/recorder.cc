@@ -77,9 +77,9 @@ extern "C" std::size_t recorded_count() {
   return Calls().size();
 }
 
-extern "C" NvtxCall recorded_call(std::size_t index) {
+extern "C" void recorded_call(std::size_t index, NvtxCall* call) {
   const std::lock_guard<std::mutex> lock(mutex);
-  return Calls().at(index);
+  *call = Calls().at(index);
 }
 
 // NVTX calls this once for each of its modules. It would be hidden, as the type of its argument is.

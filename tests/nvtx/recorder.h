@@ -19,4 +19,4 @@ struct NvtxCall {
 
 // How many calls there were, and each of them.
 extern "C" std::size_t recorded_count();
-extern "C" thimble::NvtxCall recorded_call(std::size_t index);
+extern "C" void recorded_call(std::size_t index, thimble::NvtxCall* call);
