@@ -20,6 +20,7 @@ inline bool operator==(const Pack& a, const Pack& b) {
   return a.first == b.first && a.last == b.last;
 }
 inline bool operator!=(const Pack& a, const Pack& b) { return !(a == b); }
+inline bool Overlap(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
 
 // The optimizer's state, in copies of the weights, as Adam has it: a profile does not tell.
 inline constexpr double kStateCopies = 2;

@@ -10,7 +10,7 @@ int Plan::forward_count() const {
 
 bool IsResident(const Plan& plan, int gpu, int layer) {
   for (const Task& task : plan.tasks) {
-    if (!task.is_resident || layer < task.pack.first || layer > task.pack.last) continue;
+    if (!task.is_resident || !Overlap(task.pack, {layer, layer})) continue;
     return task.gpu == gpu || task.gpu == kEveryGpu;
   }
   return false;

@@ -8,7 +8,7 @@ std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, const Segment& segm
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   std::vector<Held> result;
   for (Held one : lane.kept[{task_, i}]) {
-    if (!Meet(one.layers, segment.layers)) continue;
+    if (!Overlap(one.layers, segment.layers)) continue;
     if (segment.keep == Keep::kOnHost) {
       const double bytes = out_.tensors[one.tensor].bytes;
       const int op = AddOp(Kind::kActivationsIn, Stream::kIn, one.layers, bounds[i], bounds[i + 1],

@@ -38,8 +38,6 @@ struct Held {
   int task = 0;  // that fetched them
 };
 
-inline bool Meet(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
-
 // In order, each once.
 void SortCuts(std::vector<int>& cuts);
 

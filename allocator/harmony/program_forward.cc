@@ -93,7 +93,7 @@ void ProgramBuilder::BuildForward(Lane& lane, int i) {
     if (i == count() - 1) UseWeights(op, layers);
     for (const Later& one : later_) {
       const bool is_kept = one.segment.keep != Keep::kNothing;
-      if (is_kept && Meet(one.segment.layers, layers)) KeepActivations(lane, i, one, layers, op);
+      if (is_kept && Overlap(one.segment.layers, layers)) KeepActivations(lane, i, one, layers, op);
       if (!is_kept && layers.first > 0 && one.segment.layers.first == layers.first) {
         StashInput(lane, i, layers.first, before);
       }

@@ -32,7 +32,7 @@ void ProgramBuilder::BuildNeeds(const Lane& lane) {
   double leaving = 0;  // activations on their way to the host, one at a time
   for (const Later& one : later_) {
     const Pack layers = one.segment.layers;
-    if (task().is_backward() || !Meet(layers, pack)) continue;
+    if (task().is_backward() || !Overlap(layers, pack)) continue;
     switch (one.segment.keep) {
       case Keep::kNothing:
         if (layers.first > pack.first) stash += costs_.InputBytes(largest, layers.first);

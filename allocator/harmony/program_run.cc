@@ -68,7 +68,6 @@ bool ProgramRun::HasRoom(int op) const {
   const int place = program_.ops[compute[head]].place;
   const int turn = program_.ops[compute[head]].turn;
   if (one.place < place || (one.place == place && one.turn <= turn)) return true;  // it is due
-  const double comfort = std::min(program_.comfort[gpu][place], memory_[gpu]);
   const double owned = held_[gpu][place] - Ahead(gpu, place, turn);
   if (one.place == place) {
     const double reserve = program_.need[gpu][place] - owned;
@@ -76,6 +75,7 @@ bool ProgramRun::HasRoom(int op) const {
   }
   // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
   if (one.turn > (program_.comfort[gpu][one.place] <= memory_[gpu] ? 1 : 0)) return false;
+  const double comfort = std::min(program_.comfort[gpu][place], memory_[gpu]);
   double reserve = std::max(0.0, comfort - owned);
   for (int next = place + 1; next < one.place; ++next) {
     reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);

@@ -23,7 +23,7 @@ void ProgramBuilder::AddWeights() {
       const auto is_here = [&](int l) {
         return IsResident(plan_, gpu_, l) ||
                std::any_of(kept.begin(), kept.end(), [l](const Held& one) {
-                 return Meet(one.layers, {l, l});
+                 return Overlap(one.layers, {l, l});
                });
       };
       int end = layer;
@@ -82,13 +82,13 @@ void ProgramBuilder::Gather(Pack layers, const std::vector<int>& updates) {
 
 void ProgramBuilder::WaitForWeights(int op, Pack layers) {
   for (const Held& one : weights_) {
-    if (Meet(one.layers, layers)) Wait(op, one.op);
+    if (Overlap(one.layers, layers)) Wait(op, one.op);
   }
 }
 
 void ProgramBuilder::UseWeights(int op, Pack layers) {
   for (const Held& one : weights_) {
-    if (Meet(one.layers, layers)) out_.uses.Add(op, one.tensor);
+    if (Overlap(one.layers, layers)) out_.uses.Add(op, one.tensor);
   }
 }
 

@@ -64,8 +64,7 @@ void AddSegments(const Costs& costs, const std::vector<Keep>& keep, double memor
 // Is all that uses the weights of a task on its GPU?
 bool IsAlone(const Plan& plan, const Task& task) {
   return std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](const Task& other) {
-    return other.gpu == task.gpu || other.pack.last < task.pack.first ||
-           other.pack.first > task.pack.last;
+    return other.gpu == task.gpu || !Overlap(other.pack, task.pack);
   });
 }
 

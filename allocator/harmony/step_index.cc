@@ -51,8 +51,6 @@ std::string StepIndex::Name(const Step& step) {
                       step.end_sample - 1, " on GPU ", step.gpu);
 }
 
-bool Overlap(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
-
 absl::Status Wrong(const std::string& what) { return absl::InternalError(what); }
 
 bool Cover(const StepIndex::Steps& steps, int first, int end) {

@@ -48,7 +48,6 @@ class StepIndex {
   const Steps none_;
 };
 
-bool Overlap(const Pack& a, const Pack& b);
 absl::Status Wrong(const std::string& what);
 
 // Are samples [first, end) all in the steps? Those that are there twice count once.

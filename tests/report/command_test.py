@@ -216,16 +216,11 @@ class Exports(Recorded):
         self.assertEqual(freed, [row["Pointer"] for row in rows[:8:2]])
 
 
-class RunReport(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
+class RunReport(Recorded):
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.page = pathlib.Path(folder.name) / "run.html"
+        super().setUp()
+        self.page = self.folder / "run.html"
 
     def run_program(self, program, page):
         return self.site.run("thimble", "run", "--conf", CONF, "--report", str(page), "--",
