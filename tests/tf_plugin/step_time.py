@@ -1,18 +1,16 @@
-"""Time of a training step on the CPU device: stock TensorFlow, Thimble, and Thimble with an event
-log in turn, in one run.
+"""Time of a training step on the CPU device: stock TensorFlow and Thimble in turn, in one run.
 
     bazel run -c opt //tests/tf_plugin:step_time -- [ROUNDS]
 
 One JSON object per model: milliseconds of a step (median over rounds), by the clock and of
-processor time, and ratios of sums of processor time, which other work on the machine does not
-disturb as much: of Thimble to stock TensorFlow, and of Thimble with a log to Thimble without one.
+processor time, and the ratio of sums of processor time, which other work on the machine does not
+disturb as much.
 """
 
 import json
 import resource
 import statistics
 import sys
-import tempfile
 import time
 
 import keras
@@ -39,8 +37,8 @@ def processor_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def step_seconds(name):
-    """Seconds of one step by the clock, and of processor time."""
+def warm_step(name):
+    """Trains one step of the model when it is called."""
     keras.utils.set_random_seed(7)
     model = train.cnn() if name == "cnn" else train.transformer(width=128, length=64)
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -49,11 +47,20 @@ def step_seconds(name):
     batches = iter(tf.data.Dataset.from_tensors(batch(name)).repeat())
     for _ in range(WARM_UP):
         model.train_function(batches)
+    return lambda: model.train_function(batches)
+
+
+def timed(step, steps):
+    """Seconds of one step by the clock, and of processor time."""
     start, start_processor = time.perf_counter(), processor_seconds()
-    for _ in range(STEPS):
-        model.train_function(batches)
-    return ((time.perf_counter() - start) / STEPS,
-            (processor_seconds() - start_processor) / STEPS)
+    for _ in range(steps):
+        step()
+    return ((time.perf_counter() - start) / steps,
+            (processor_seconds() - start_processor) / steps)
+
+
+def step_seconds(name):
+    return timed(warm_step(name), STEPS)
 
 
 def measured(name, **case):
@@ -70,19 +77,16 @@ def processor_sum(seconds):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     for name in ("cnn", "transformer"):
-        stock, thimble, logged = [], [], []
-        with tempfile.TemporaryDirectory() as folder:
-            for _ in range(rounds):
-                stock.append(measured(name, plugin=None))
-                thimble.append(measured(name, THIMBLE_CONF="device:cpu"))
-                logged.append(measured(name, THIMBLE_CONF=f"device:cpu,log:{folder}/log"))
+        stock, thimble = [], []
+        for _ in range(rounds):
+            stock.append(measured(name, plugin=None))
+            thimble.append(measured(name, THIMBLE_CONF="device:cpu"))
         line = {"model": name}
-        for who, seconds in (("stock", stock), ("thimble", thimble), ("logged", logged)):
+        for who, seconds in (("stock", stock), ("thimble", thimble)):
             clock, processor = zip(*seconds)
             line[who + "_ms"] = round(1000 * statistics.median(clock), 2)
             line[who + "_processor_ms"] = round(1000 * statistics.median(processor), 2)
         line["ratio"] = round(processor_sum(thimble) / processor_sum(stock), 3)
-        line["log_ratio"] = round(processor_sum(logged) / processor_sum(thimble), 3)
         print(json.dumps(line), flush=True)
 
 
