@@ -3,8 +3,9 @@
     bazel run -c opt //tests/tf_plugin:log_time -- [ROUNDS]
 
 Two processes that do the same differ by some percent, for as long as they live: by where their
-memory lies. So one process trains, and its log is off, on and off again in turn. One JSON object
-per model: milliseconds of a step without a log, by the clock and of processor time; events of a
+memory lies. So one process trains, and its log is off, on and off again in turn. With swap:watch,
+as `thimble run` has it, a log also has every op and what it uses; what it costs to watch, log or
+not, is in swap_time.py. One JSON object per model and setting: milliseconds of a step without a log, by the clock and of processor time; events of a
 step; and medians over rounds of two ratios, again by the clock and of processor time. `log`: with a
 log to without one. `same`: of both parts without one, which is how much the measurement wavers.
 """
@@ -65,8 +66,8 @@ def in_turn(name, rounds, path):
     return seconds, events
 
 
-def line(name, seconds, events):
-    result = {"model": name}
+def line(name, conf, seconds, events):
+    result = {"model": name, "conf": conf}
     for index, unit in enumerate(("clock", "processor")):
         off, on, again = ([times[index] for times in part] for part in seconds.values())
         result[unit + "_ms"] = round(1000 * statistics.median(off), 2)
@@ -76,15 +77,19 @@ def line(name, seconds, events):
     return {**result, "events": events}
 
 
+def measured(name, conf, rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        case = forked.run(in_turn, name, rounds, os.path.join(folder, "log"), THIMBLE_CONF=conf)
+    if not isinstance(case.answer, tuple):
+        sys.exit(str(case))
+    return case.answer
+
+
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 150
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     for name in ("cnn", "transformer"):
-        with tempfile.TemporaryDirectory() as folder:
-            case = forked.run(in_turn, name, rounds, os.path.join(folder, "log"),
-                              THIMBLE_CONF="device:cpu")
-        if not isinstance(case.answer, tuple):
-            sys.exit(str(case))
-        print(json.dumps(line(name, *case.answer)), flush=True)
+        for conf in ("device:cpu", "device:cpu,swap:watch"):
+            print(json.dumps(line(name, conf, *measured(name, conf, rounds))), flush=True)
 
 
 if __name__ == "__main__":
