@@ -385,7 +385,7 @@ thimble_status thimble_log_start(thimble_arena* arena, const char* path) {
 
 thimble_status thimble_log_stop(thimble_arena* arena) {
   if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] { return arena->arena->log().Stop(); });
+  return Guard([&] { return arena->arena->StopLog(); });
 }
 
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes) {

@@ -289,19 +289,18 @@ thimble_status thimble_log_convert(const char* log, const char* trace, thimble_l
 /* What came of a replay. */
 typedef struct thimble_replay_info {
   size_t struct_size;
-  uint64_t reached;  /* 0: a request before the end did not fit, or the log has no such mark */
-  uint64_t fits;     /* 1: all of it, and the request at the end */
-  uint64_t requests; /* number of these that were served */
+  uint64_t reached;      /* 0: a request before its end did not fit */
+  uint64_t fits;         /* 1: all of it, with the request that had failed */
+  uint64_t failed_bytes; /* of that request; 0 if the log has none */
+  uint64_t requests;     /* number of those that were served */
   uint64_t peak_in_use;
   uint64_t peak_reserved;
 } thimble_replay_info;
 
 /* The requests of an event log once more, in an arena with `options`, which must have a limit:
- * would they have fit? No byte of memory is touched. A request that failed is not in the log but in
- * the file LOG.oom: `bytes` is asked for at its end, which is after the `mark`-th note of what was
- * reserved (0: after all). */
-thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
-                                  const char* options, thimble_replay_info* info);
+ * would they have fit? No byte of memory is touched. The end is the last request that failed; if
+ * there is none, that of the log. */
+thimble_status thimble_replay_log(const char* log, const char* options, thimble_replay_info* info);
 
 /* Reads an event log. Writes it to `columns` as what the page of `thimble report` is made of
  * (allocator/observe/log_columns.h), and what it tells to `info`, which may be NULL. */

@@ -131,8 +131,7 @@ thimble_status thimble_log_convert(const char* log, const char* trace, thimble_l
   });
 }
 
-thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes,
-                                  const char* options, thimble_replay_info* info) {
+thimble_status thimble_replay_log(const char* log, const char* options, thimble_replay_info* info) {
   if (log == nullptr) return NullArgument("log");
   if (info == nullptr) return NullArgument("info");
   return Guard([&]() -> absl::Status {
@@ -147,10 +146,11 @@ thimble_status thimble_replay_log(const char* log, uint64_t mark, uint64_t bytes
     host.granularity = std::min(host.granularity, parsed.arena.chunk_bytes);
     THIMBLE_ASSIGN_OR_RETURN(const auto driver, thimble::HostDriver::Open(host));
     THIMBLE_ASSIGN_OR_RETURN(const auto outcome,
-                             thimble::ReplayLog(events, {mark, bytes}, parsed.arena, driver.get()));
+                             thimble::ReplayLog(events, parsed.arena, driver.get()));
     return thimble::CopyOut(
-        thimble_replay_info{0, outcome.reached ? 1U : 0U, outcome.fits ? 1U : 0U, outcome.requests,
-                            outcome.peak_in_use, outcome.peak_reserved},
+        thimble_replay_info{0, outcome.reached ? 1U : 0U, outcome.fits ? 1U : 0U,
+                            outcome.failed_bytes, outcome.requests, outcome.peak_in_use,
+                            outcome.peak_reserved},
         info);
   });
 }

@@ -146,10 +146,10 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
-    WriteStats();
     if (reported_oom_.bytes == request.bytes) reported_oom_ = {};
   }
   Report(EventKind::kAllocate, *address, bytes, stream, key);
+  WriteStats();
   return address;
 }
 
@@ -158,10 +158,8 @@ absl::Status Arena::OutOfMemory(const Request& request) {
   space_->Settle();
   last_oom_ = ExplainOom(*space_, swapper_.get(), request);
   for (OomReport::Holder& holder : last_oom_.holders) holder.name = names_.NameOf(holder.key);
-  if (log_.enabled()) {
-    ReportOom(request);
-    WriteOom();
-  }
+  if (log_.enabled()) ReportOom(request);
+  WriteOom();
   return absl::ResourceExhaustedError(FormatOom(last_oom_));
 }
 
@@ -269,7 +267,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   }
   if (swapper_ != nullptr) swapper_->Remove(address);
   Report(EventKind::kFree, address, 0, stream, 0);
-  if (log_.enabled()) WriteStats();
+  WriteStats();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
 }

@@ -110,9 +110,10 @@ class Arena {
   const char* NameOf(std::uint64_t key) const { return names_.NameOf(key); }  // "": not known
 
   void MarkStep();
-  EventLog& log() { return log_; }
-  // Like log().Start(), and the log begins with what is there now: names, memory, mappings.
-  absl::Status StartLog(const std::string& path, std::uint64_t most_events);
+  // As EventLog, which begins with what is there now: names, memory, mappings. Files beside it
+  // (beside_log.h) are written until StopLog(), also after `most_events`.
+  absl::Status StartLog(const std::string& path, std::uint64_t most_events = 0);
+  absl::Status StopLog();
 
   void CheckInvariants();  // O(blocks + mappings)
 
@@ -194,7 +195,6 @@ class Arena {
   std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
   std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given; "": nothing is beside it
   std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);
-  std::uint64_t memory_reports_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_stitches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t reported_planned_ ABSL_GUARDED_BY(mutex_) = 0;

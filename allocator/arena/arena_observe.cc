@@ -37,7 +37,6 @@ void Arena::ReportChangedMemory() {
 void Arena::ReportMemory() {
   reported_reserved_ = space_->reserved();
   reported_stitches_ = space_->stitches();
-  ++memory_reports_;
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
@@ -85,15 +84,15 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
 
 // A file that cannot be written is no reason to fail for another reason than memory.
 void Arena::WriteOom() {
-  ReportMemory();
   if (log_path_.empty()) return;
-  WriteWholeFile(ToJson(last_oom_, memory_reports_), PathBeside(log_path_, kOomFile)).IgnoreError();
+  WriteWholeFile(ToJson(last_oom_), PathBeside(log_path_, kOomFile)).IgnoreError();
 }
 
 void Arena::WriteStats() {
   constexpr std::chrono::milliseconds kEvery{200};  // as often as people can read them
+  if (log_path_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
-  if (now < next_stats_ || log_path_.empty()) return;
+  if (now < next_stats_) return;
   next_stats_ = now + kEvery;
   WriteWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
 }
@@ -185,7 +184,6 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
   log_path_ = HasCompany(path) ? path : "";
-  memory_reports_ = 0;
   next_stats_ = {};
   ReportMemory();
   ReportLimit();
@@ -194,6 +192,12 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
     log_.AppendText({EventKind::kName, 0, 0, StreamId{}, key, 0}, name);
   });
   return absl::OkStatus();
+}
+
+absl::Status Arena::StopLog() {
+  MutexLock lock(&mutex_);
+  log_path_.clear();
+  return log_.Stop();
 }
 
 std::uint64_t Arena::Remember(absl::string_view name) {

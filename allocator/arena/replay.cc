@@ -1,5 +1,6 @@
 #include "allocator/arena/replay.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
@@ -68,25 +69,29 @@ class Replay {
 
 }  // namespace
 
-absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events, const ReplayEnd& end,
+absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events,
                                         const ArenaOptions& options, Driver* driver) {
   THIMBLE_ASSIGN_OR_RETURN(const auto arena, Arena::Create(options, driver));
+  const auto last = std::find_if(events.rbegin(), events.rend(),
+                                 [](const Event& event) { return event.kind == EventKind::kOom; });
+  const Event* const failed = last == events.rend() ? nullptr : &*last;
   Replay replay(arena.get());
   ReplayOutcome outcome;
   absl::Status status;
-  std::uint64_t marks = 0;
   for (const Event& event : events) {
+    if (&event == failed || !status.ok()) break;
     status = replay.Play(event);
-    if (!status.ok()) break;
-    if (event.kind == EventKind::kMemory && ++marks == end.mark) break;
   }
-  outcome.reached = status.ok() && marks >= end.mark;
-  if (outcome.reached && end.bytes > 0) {
+  outcome.reached = status.ok();
+  if (failed != nullptr) {
+    outcome.failed_bytes = failed->bytes;
     Address block = 0;
-    status = replay.Request(end.bytes, replay.last_stream(), /*key=*/0, &block);
+    if (status.ok()) {
+      status = replay.Request(failed->bytes, replay.last_stream(), failed->key, &block);
+    }
   }
   if (!status.ok() && !absl::IsResourceExhausted(status)) return status;
-  outcome.fits = outcome.reached && status.ok();
+  outcome.fits = status.ok();
   outcome.requests = replay.requests();
   const ArenaStats stats = arena->GetStats();
   outcome.peak_in_use = stats.peak_in_use;

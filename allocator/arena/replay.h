@@ -12,23 +12,20 @@
 
 namespace thimble {
 
-// The end of a replay: a request that the log does not have, because it failed.
-struct ReplayEnd {
-  std::uint64_t mark = 0;  // after so many kMemory events of the log; 0: after all events
-  Bytes bytes = 0;         // 0: there is none
-};
-
 struct ReplayOutcome {
-  bool reached = false;  // the end; otherwise a request did not fit, or the log has no such mark
-  bool fits = false;     // all of it, and the request at the end
+  bool reached = false;        // its end; otherwise a request before that did not fit
+  bool fits = false;           // all of it, with the request that had failed
+  Bytes failed_bytes = 0;      // of that request; 0 if the log has none
   std::uint64_t requests = 0;  // that were served
   Bytes peak_in_use = 0;
   Bytes peak_reserved = 0;
 };
 
 // One request after the other, in the order of the log, each in its step; plans are waited for when
-// a step begins. A log in which an address is allocated twice without a free is refused.
-absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events, const ReplayEnd& end,
+// a step begins. The end is the last request of the log that failed (kOom), and what a dying
+// program freed after it is left out; without one, all of the log is replayed. A log in which an
+// address is allocated twice without a free is refused.
+absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events,
                                         const ArenaOptions& options, Driver* driver);
 
 }  // namespace thimble

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -32,9 +33,8 @@ std::string PathBeside(const std::string& log, absl::string_view file) {
   return absl::StrCat(absl::StrReplaceAll(log, {{"%p", absl::StrCat(getpid())}}), file);
 }
 
-std::string ToJson(const OomReport& report, std::uint64_t mark) {
+std::string ToJson(const OomReport& report) {
   const std::vector<std::pair<const char*, std::uint64_t>> fields = {
-      {"mark", mark},
       {"kind", static_cast<std::uint64_t>(report.kind)},
       {"requested", report.requested},
       {"missing", report.missing},

@@ -1,7 +1,6 @@
 // Files beside an event log, for whoever looks at the run: `thimble run` and `thimble stats`.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -18,8 +17,7 @@ bool HasCompany(const std::string& log);
 // For the log of this path, as options have it; "%p" becomes the number of the process.
 std::string PathBeside(const std::string& log, absl::string_view file);
 
-// One JSON object of numbers, with the bus that swap plans are made for by default. The request
-// failed right after the log's `mark`-th kMemory event.
-std::string ToJson(const OomReport& report, std::uint64_t mark);
+// One JSON object of numbers, with the bus that swap plans are made for by default.
+std::string ToJson(const OomReport& report);
 
 }  // namespace thimble

@@ -72,9 +72,9 @@ void Watch::CheckTrim(Bytes keep) {
 
 // What was logged in between is in the file, and no address is allocated twice.
 void Watch::CheckLog() {
-  Expect(arena_->log().Start(log_).ok(), "a log cannot be started");
+  Expect(arena_->StartLog(log_).ok(), "a log cannot be started");
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  Expect(arena_->log().Stop().ok(), "a log cannot be stopped");
+  Expect(arena_->StopLog().ok(), "a log cannot be stopped");
   const auto events = ReadEventLog(log_);
   Expect(events.ok(), "a log cannot be read");
   if (!events.ok()) return;

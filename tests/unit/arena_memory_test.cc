@@ -203,7 +203,7 @@ TEST_F(ArenaMemory, TheLimitCanBeLoweredToWhatIsInUseAndRaisedAgain) {
 TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
   Make(8 * kChunk);
   const std::string path = testing::TempDir() + "/arena.log";
-  ASSERT_TRUE(arena_->log().Start(path).ok());
+  ASSERT_TRUE(arena_->StartLog(path).ok());
   for (int i = 0; i < 1000; ++i) {
     const Address small = Allocate(kUnit * (1 + i % 20), kFirst, /*key=*/i);
     const Address large = Allocate(kChunk);
@@ -211,7 +211,7 @@ TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
     Free(small);
     Free(large);
   }
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   std::map<Address, Bytes> live;
   int steps = 0;
   const std::vector<Event> events = ReadEventLog(path).value();
@@ -232,14 +232,14 @@ TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
 TEST_F(ArenaMemory, TheLogSaysWhereStepsBeginIfRequestsDo) {
   Make(8 * kChunk);
   const std::string path = testing::TempDir() + "/arena_steps.log";
-  ASSERT_TRUE(arena_->log().Start(path).ok());
+  ASSERT_TRUE(arena_->StartLog(path).ok());
   // The third request of step 7 comes when step 8 has begun; 0 is none.
   for (const std::uint64_t step : {7, 7, 8, 7, 8, 0, 9, 9}) {
     const auto block = arena_->Allocate(kChunk, 0, kFirst, /*key=*/1, step);
     ASSERT_TRUE(block.ok()) << block.status();
     Free(*block);
   }
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   const std::vector<Event> events = ReadEventLog(path).value();
   std::string seen;
   for (const Event& event : events) {

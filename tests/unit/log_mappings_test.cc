@@ -20,7 +20,7 @@ class LogMappings : public ArenaTest {
  protected:
   void Start() { ASSERT_TRUE(arena_->StartLog(path_, /*most_events=*/0).ok()); }
   LogContents Stop() {
-    EXPECT_TRUE(arena_->log().Stop().ok());
+    EXPECT_TRUE(arena_->StopLog().ok());
     return ReadLog(path_).value();
   }
 

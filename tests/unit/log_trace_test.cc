@@ -44,7 +44,7 @@ TEST_F(LogTrace, WhatAnArenaLoggedIsWhatWasAskedOfIt) {
   Make(64 * kChunk, ArenaOptions());
   const std::string path = ::testing::TempDir() + "/log_trace_test.log";
   const Address before = Allocate(kChunk, kFirst);
-  ASSERT_TRUE(arena_->log().Start(path).ok());
+  ASSERT_TRUE(arena_->StartLog(path).ok());
   const Address large = arena_->Allocate(3 * kChunk, 0, kSecond, 42).value();
   Free(before, kFirst);  // unknown to the log
   const Address small = Allocate(100, kFirst);
@@ -52,7 +52,7 @@ TEST_F(LogTrace, WhatAnArenaLoggedIsWhatWasAskedOfIt) {
   Free(small, kFirst);
   const Address again = Allocate(100, kFirst);  // from the magazine
   Free(large, kSecond);
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   Free(again, kFirst);
 
   const auto trace = ReadTraceOrLog(path);
@@ -86,7 +86,7 @@ TEST_F(LogTrace, ALogTellsPeaksAndWhatWasReserved) {
   Free(Allocate(3 * kChunk, kFirst), kFirst);
   const Address kept = Allocate(kChunk, kFirst);
   arena_->MarkStep();
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   const auto summary = ConvertLog(path, path + ".trace");
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->events, ReadEventLog(path)->size());
@@ -118,7 +118,7 @@ TEST_F(LogTrace, ALogTellsWhatPlansDid) {
     Free(second, kFirst);
     arena_->WaitForPlans();
   }
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   const auto summary = ConvertLog(path, "");
   ASSERT_TRUE(summary.ok()) << summary.status();
   const PlanStats plan = arena_->GetStats().plan;
@@ -144,7 +144,7 @@ TEST_F(LogTrace, OpsBecomeAccesses) {
   Free(first, kFirst);
   ASSERT_TRUE(arena_->Pin({result}, {/*key=*/0xdef, /*step=*/1}).ok());
   ASSERT_TRUE(arena_->Unpin({result}, {}, kFirst, false).ok());
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   const Trace trace = ReadTraceOrLog(path).value();
   ASSERT_EQ(trace.accesses.size(), 2u);
   EXPECT_EQ(trace.accesses[0].name, "0000000000000abc");
@@ -171,7 +171,7 @@ TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
     ASSERT_TRUE(arena_->Unpin({}, {blocks.back()}, kFirst, false).ok());
   }
   ASSERT_TRUE(arena_->Pin({blocks[0]}, OpName()).ok());
-  ASSERT_TRUE(arena_->log().Stop().ok());
+  ASSERT_TRUE(arena_->StopLog().ok());
   const auto summary = ConvertLog(path, "");
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->swap_out_bytes, 3 * kBlock);

@@ -71,7 +71,7 @@ class HarmonyInfo(ctypes.Structure):
                 [(name, ctypes.c_uint64) for name in HARMONY_INFO])
 
 
-REPLAY_INFO = ("reached", "fits", "requests", "peak_in_use", "peak_reserved")
+REPLAY_INFO = ("reached", "fits", "failed_bytes", "requests", "peak_in_use", "peak_reserved")
 
 
 class ReplayInfo(ctypes.Structure):
@@ -115,8 +115,7 @@ _FUNCTIONS = (
     ("thimble_log_convert", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
     ("thimble_replay_log", ctypes.c_int,
-     (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p,
-      ctypes.POINTER(ReplayInfo))),
+     (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ReplayInfo))),
     ("thimble_report_file", ctypes.c_int,
      (ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(LogInfo))),
     ("thimble_plan_file", ctypes.c_int,

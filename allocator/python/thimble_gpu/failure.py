@@ -29,14 +29,13 @@ def read(folder):
 
 
 def _replay(core, path, failed, conf, **settings):
-    """thimble_replay_info of the log and the request at its end, in as much memory as there was."""
+    """thimble_replay_info of the log up to the request, in as much memory as there was."""
     options = {key: value for key, value in text.entries(conf) if key in PLACING}
     options.update(settings, limit=failed["capacity"])
     info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
     conf = ",".join(f"{key}:{value}" for key, value in options.items())
     with progress.Progress(f"replaying with {conf}"):
-        status = core.replay_log(os.fsencode(path), failed["mark"], failed["requested"],
-                                 conf.encode(), info)
+        status = core.replay_log(os.fsencode(path), conf.encode(), info)
     core.check(status)
     return info
 
@@ -90,7 +89,8 @@ def describe(core, path, failed, conf):
         fits_not.append("swap:auto")
     untried = _untried(failed)
     as_it_was = _replay(core, path, failed, conf) if untried else None
-    if untried and as_it_was.reached and not as_it_was.fits:
+    if (untried and as_it_was.reached and not as_it_was.fits and
+            as_it_was.failed_bytes == failed["requested"]):
         for settings in untried:
             name = ",".join(f"{key}:{value}" for key, value in settings.items())
             (fits if _replay(core, path, failed, conf, **settings).fits else fits_not).append(name)
