@@ -60,6 +60,7 @@ void Arena::ReportPlan() {
     reported_plans_ = plans;
     Report(EventKind::kPlanned, stats.plans, stats.height, StreamId{stats.retired},
            stats.lower_bound);
+    space_->ReportPlaces();
   }
   if (stats.requests < reported_planned_ + kNowAndThen) return;
   reported_planned_ = stats.requests;
@@ -185,6 +186,9 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
   log_path_ = HasCompany(path) ? path : "";
   next_stats_ = {};
+  reported_plans_ = reported_planned_ = reported_swapped_ = 0;
+  reported_steps_ = {};
+  reported_oom_ = {};
   ReportMemory();
   ReportLimit();
   space_->ReportMappings();

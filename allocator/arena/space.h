@@ -141,13 +141,16 @@ class Space {
 
   // --- Reporting ---------------------------------------------------------------------------------
 
-  // Where memory is mapped, from now on to `events`, which must outlive the space.
+  // Where memory is mapped and which seats move, from now on to `events`, which must outlive the
+  // space.
   void ReportTo(EventSink* events) {
+    events_ = events;
     home_->ReportTo(events);
     aliases_->ReportTo(events);
   }
   void ReportUnmapped() { home_->ReportUnmapped(); }
   void ReportMappings();  // all there are now
+  void ReportPlaces();    // all of the plan that serves
 
   // --- Looking, best after Settle() --------------------------------------------------------------
 
@@ -249,6 +252,7 @@ class Space {
   void FindHeld(Planner::Ground* ground) const;
   bool IsGoodMoment() const;
   bool BackRegion(Extent region);
+  void ReportPlace(SeatId seat);
   absl::Status NotABlock(Address address);
   void CheckSeats() const;
   void CheckFloor() const;
@@ -270,6 +274,7 @@ class Space {
   Stitcher stitcher_;
   PointerMap pointers_;
   const std::unique_ptr<Planner> planner_;  // null if plans are off
+  EventSink* events_ = nullptr;             // null: nobody
   Bytes floor_used_ = 0;                    // bytes of blocks there
   StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
   bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell

@@ -44,6 +44,7 @@ Address Space::PlannedFit(const Request& request, StreamTag tag) {
     address = TakeAt(offset, request, tag);
     return address != 0;
   });
+  if (address != 0) ReportPlace(request.seat);
   return address;
 }
 
@@ -237,6 +238,18 @@ void Space::ActivatePlan() {
   heap_.KeepSlabs();
   const Extent region = planner_->region();
   planner_->Activate(BackRegion({region.begin, AlignUp(region.end, options_.chunk_bytes)}));
+}
+
+void Space::ReportPlaces() {
+  if (planner_ == nullptr) return;
+  planner_->ForEachPlaced([this](SeatId seat) { ReportPlace(seat); });
+}
+
+void Space::ReportPlace(SeatId seat) {
+  if (events_ == nullptr || !events_->enabled()) return;
+  const Extent place = planner_->ExtentOf(seat);
+  events_->Append({EventKind::kSeat, home_->base() + place.begin, place.bytes(), StreamId{seat},
+                   planner_->KeyOf(seat), 0});
 }
 
 // Whether all of the region has memory in the end. What is reserved does not grow.

@@ -38,7 +38,10 @@ enum class EventKind : std::uint8_t {
   kName = 18,  // key: whose name the text is
   kOom = 19,   // bytes: that were not to be had; key: who asked; the text explains it
   kText = 20,  // a part of the text of the event before: in the file only
-  kLast = kText,
+  // A place of the plan that came last: address, bytes; key: who asks; stream: the number of its
+  // seat, which has no other place from now on.
+  kSeat = 21,
+  kLast = kSeat,
 };
 
 struct Event {

@@ -122,6 +122,8 @@ class Builder {
     } else if (event.kind == EventKind::kOom) {
       event.address = texts_++;
       event.key = GroupOf(event.key, event.bytes);
+    } else if (event.kind == EventKind::kSeat) {
+      event.key = GroupOf(event.key, event.bytes);
     }
     return event;
   }

@@ -10,7 +10,7 @@
 //   mark.*      everything else: kind (EventKind), op (how many more ops came before it), time (ns
 //               since the mark before), and address, bytes, stream and key of the event. For kEvict
 //               and kFetch the address is the number of the block, from 1 (0: not known); for kOom
-//               it is the number of its text, and the key the number of the group
+//               it is the number of its text; for kOom and kSeat the key is that of the group
 //
 // In the file: one line of JSON (columns with their sizes, groups, texts), then the columns, every
 // number in as few bytes as it needs, seven bits in each, the lowest first; differences that may be

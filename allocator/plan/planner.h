@@ -109,6 +109,13 @@ class Planner {
   }
   Floor::Cells CellsOf(SeatId id) const { return seats_.seat(id).place.cells; }
   std::uint64_t KeyOf(SeatId id) const { return seats_.seat(id).key; }
+  // Calls visit(id) for every seat that has a place in the plan that serves.
+  template <typename Visit>
+  void ForEachPlaced(Visit visit) const {
+    for (SeatId id = 0; serving_ && id < seats_.end(); ++id) {
+      if (HasPlace(id)) visit(id);
+    }
+  }
 
   // --- Planning ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from tests.wheel import installation
 ON_GPU = {"TF_GPU_ALLOCATOR": "thimble", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
 SWAPPING = ("import sys; sys.path.insert(0, 'tests/tf_plugin'); import swap_models; "
             "swap_models.train('cnn')")
+PLANNED = SWAPPING.replace("swap_models.train", "swap_models.STEPS = 40; swap_models.train")
 ON_CPU = "device:cpu,chunk:64KiB,retry_ms:100"
 
 # At some instants: the highest and lowest of an interval are what a plain search finds, layers sum
@@ -225,6 +226,25 @@ class Pages(unittest.TestCase):
         x, y, width, _ = self.chromium.place("#trips")
         self.chromium.point(x + width / 2, y + 8)
         self.assertIn("left", self.text_of("#tip"))
+
+    def test_a_run_with_a_plan(self):
+        log = self.folder / "plan.log"
+        self.run_program("python", "-c", PLANNED, THIMBLE_CONF=f"{ON_CPU},plan:auto,log:{log}")
+        figures = self.check(log)
+        self.assertGreater(figures["plan_hits"], 0)
+        counts = self.chromium.evaluate("thimble.planned.counts()")
+        new = counts["planned"] + counts["elsewhere"] + counts["outside"]
+        self.assertGreater(counts["planned"], new / 2)
+        self.assertIn(f"with {new} new blocks: {counts['planned']} where the plan has them",
+                      self.text_of("#plan-words"))
+        # The pointer on a block that is where the plan has it.
+        x, y, *_ = self.chromium.place("#planned")
+        place = self.chromium.evaluate(
+            "thimble.planned.placeOf(thimble.planned.blocks.find(each => each.kind === 'planned')"
+            ".block)")
+        self.chromium.point(x + (place["left"] + place["right"]) / 2,
+                            y + (place["top"] + place["bottom"]) / 2)
+        self.assertIn("of the plan's memory\nwhere the plan has it", self.text_of("#tip"))
 
     def test_logs_that_are_cut_damaged_empty_or_old(self):
         allocation = struct.pack("<6Q", 1, 4096, 1000, 0, 7, 10)

@@ -11,7 +11,8 @@ from thimble_gpu import page
 from thimble_gpu import summary
 
 SCRIPTS = ("columns.js", "history.js", "scopes.js", "layers.js", "timeline.js", "holders.js",
-           "mappings.js", "address_map.js", "sections.js", "swaps.js", "report.js")
+           "mappings.js", "address_map.js", "planned_step.js", "sections.js", "swaps.js",
+           "report.js")
 MOST_SECONDS = 10  # that the comparison with BFC may take
 
 

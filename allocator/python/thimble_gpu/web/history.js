@@ -6,7 +6,7 @@
 
 // EventKind of allocator/base/event.h.
 const KIND = {step: 3, memory: 4, plan: 5, swap: 6, limit: 10, map: 11, unmap: 12, alias: 13,
-  unalias: 14, evict: 15, fetch: 16, planned: 17, oom: 19};
+  unalias: 14, evict: 15, fetch: 16, planned: 17, oom: 19, seat: 21};
 
 class History {
   constructor(report, columns) {

@@ -9,7 +9,7 @@ async function openReport() {
   const view = new View(history.end, 100);
   const timeline = new Timeline(history, view);
   const parts = {table: new HoldersTable(history), icicle: new Icicle(history),
-    map: new AddressMap(history)};
+    map: new AddressMap(history), planned: new PlannedStep(history)};
 
   const choose = instant => {
     timeline.chosen = clamp(instant, 0, history.ops);
@@ -19,6 +19,7 @@ async function openReport() {
       + count(history.ops) + ", " + size(history.total[timeline.chosen]) + " in use";
     parts.table.show(timeline.chosen);
     parts.icicle.show(timeline.chosen);
+    parts.planned.show(timeline.chosen);
     parts.map.show(timeline.chosen, block => timeline.colors[timeline.layers.layerOf[block]]);
   };
   timeline.onChoose = choose;
@@ -49,7 +50,6 @@ async function openReport() {
   byId("axis").value = timeline.betterAxis();
   timeline.setAxis(byId("axis").value);
   const swaps = new Swaps(history, timeline);
-  showPlan(history);
   showRefusals(history, choose);
   addEventListener("resize", () => parts.map.layOut());
   // For whoever looks at the page from outside.

@@ -1,4 +1,4 @@
-// The parts of a report that are words and figures: banners, headline, plans, refusals.
+// The parts of a report that are words and figures: banners, headline, refusals.
 "use strict";
 
 function showBanners(history) {
@@ -79,22 +79,6 @@ function tellGrowth(history) {
   if (after < 1.25 * before || after - before < .05 * history.total[history.peak]) return "";
   return " What is held between steps has grown from " + size(before) + " to " + size(after)
     + ": look for what the program keeps from one step to the next.";
-}
-
-function showPlan(history) {
-  const {marks, report: {figures}} = history, changes = history.marksOf(KIND.planned);
-  byId("plan").hidden = !figures.plan_requests && !changes.length;
-  if (byId("plan").hidden) return;
-  byId("plan-words").textContent = count(figures.plan_hits) + " of "
-    + count(figures.plan_requests) + " requests were at their planned place ("
-    + percent(figures.plan_hits / (figures.plan_requests || 1)) + "), "
-    + count(figures.plan_repeats) + " at the same address as the time before.";
-  byId("plans").replaceChildren(...changes.map(i => element("tr", {},
-    element("td", {}, duration(marks.time[i])),
-    element("td", {}, marks.bytes[i] ? size(marks.bytes[i]) : "no plan serves"),
-    element("td", {}, size(marks.key[i])),
-    element("td", {}, marks.bytes[i] ? percent(marks.bytes[i] / (marks.key[i] || 1) - 1) : ""),
-    element("td", {}, size(history.reserved.at(marks.at[i]))))));
 }
 
 const MOST_REFUSALS = 20;
