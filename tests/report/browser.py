@@ -21,7 +21,7 @@ SECONDS = 60  # until an answer
 class Browser:
     """One browser with one page at a time. `at_end` is a test's addCleanup."""
 
-    def __init__(self, at_end):
+    def __init__(self, at_end, *options):
         if shutil.which(COMMAND) is None:
             raise RuntimeError(f"{COMMAND} is not installed: ./dev installs it")
         self._numbers = itertools.count(1)
@@ -39,9 +39,9 @@ class Browser:
             os.dup2(low[1], 4)
 
         self._process = subprocess.Popen(
-            [COMMAND, *OPTIONS, f"--user-data-dir={profile.name}"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False,
-            preexec_fn=connect, env={**os.environ, "HOME": profile.name})
+            [COMMAND, *OPTIONS, *options, f"--user-data-dir={profile.name}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            close_fds=False, preexec_fn=connect, env={**os.environ, "HOME": profile.name})
         os.close(to_child)
         os.close(from_child)
         at_end(self.close)

@@ -2,45 +2,13 @@
 
 import csv
 import json
-import pathlib
 import pickle
 import re
 import struct
-import tempfile
 import textwrap
 import unittest
 
-from tests.wheel import installation
-
-# Takes memory as a framework's plugin does, without a framework: eight blocks, a block that is
-# stitched from every second of them, and a request that is refused.
-PROGRAM = textwrap.dedent("""
-    import ctypes, os
-    from thimble_gpu import abi
-
-    core = abi.installed_core()
-    core._library.thimble_remember.restype = ctypes.c_uint64
-    arena, block = ctypes.c_void_p(), ctypes.c_void_p()
-    core.check(core.create(os.environ["THIMBLE_CONF"].encode(), ctypes.byref(arena)))
-    zero = ctypes.c_uint64(0)
-
-    def allocate(name, bytes):
-        key = core.remember(arena, name.encode(), ctypes.c_size_t(len(name)))
-        core.check(core.allocate(arena, ctypes.c_size_t(bytes), zero, zero, ctypes.c_uint64(key),
-                                 ctypes.byref(block)))
-        return ctypes.c_void_p(block.value)
-
-    blocks = [allocate(f"encoder/layer_{i}/MatMul", 2 << 20) for i in range(8)]
-    core.check(core.mark_step(arena))
-    for even in blocks[::2]:
-        core.check(core.free(arena, even, zero))
-    allocate("decoder/</script>Relu", 8 << 20)
-    try:
-        allocate("decoder/Softmax", 32 << 20)
-    except abi.ThimbleError:
-        pass
-""")
-CONF = "device:cpu,memory:16MiB"
+from tests.report import recorded
 
 
 def data_of(page):
@@ -50,32 +18,7 @@ def data_of(page):
                                 re.DOTALL).group(1))
 
 
-class Recorded(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.log, self.page = self.folder / "a.log", self.folder / "a.html"
-
-    def record(self):
-        ended = self.site.run("python", "-c", PROGRAM, THIMBLE_CONF=f"{CONF},log:{self.log}")
-        self.assertEqual(ended.returncode, 0, ended.stderr)
-
-    def report(self, *arguments):
-        return self.site.run("thimble", "report", *map(str, arguments))
-
-    def stats(self):
-        line = json.loads(self.site.run("thimble", "stats", "--json", str(self.log)).stdout)
-        self.assertEqual(line.pop("log"), str(self.log))
-        return line
-
-
-class Report(Recorded):
+class Report(recorded.Case):
 
     def draw(self):
         ended = self.report(self.log, "-o", self.page)
@@ -151,15 +94,8 @@ class Report(Recorded):
             self.assertFalse(self.page.exists())
 
 
-class Exports(Recorded):
+class Exports(recorded.Case):
     """Other tools' formats: each tells the same story."""
-
-    def export(self, option, name):
-        out = self.folder / name
-        ended = self.report(self.log, option, out)
-        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-        self.assertEqual(ended.stdout, f"{out}\n", "and no page")
-        return out
 
     def assert_peak(self, changes):
         """The highest sum of bytes that come and go is the peak."""
@@ -179,9 +115,11 @@ class Exports(Recorded):
                          figures["peak_in_use"])
         self.assertEqual(max(count for name, count in counters if name == "reserved"),
                          figures["peak_reserved"])
-        instants = [event for event in events if event["ph"] == "i"]
-        self.assertEqual([event["name"] for event in instants], ["step 1", "out of memory"])
-        self.assertIn("requested  32.00 MiB\n", instants[1]["args"]["explanation"])
+        [step] = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(step["name"], "step 1")
+        [refusal] = [event for event in events if event["ph"] == "i"]
+        self.assertEqual(refusal["name"], "out of memory")
+        self.assertIn("  requested  32.00 MiB", refusal["args"]["explanation"])
 
     def test_speedscope(self):
         self.record()
@@ -216,18 +154,18 @@ class Exports(Recorded):
         self.assertEqual(freed, [row["Pointer"] for row in rows[:8:2]])
 
 
-class RunReport(Recorded):
+class RunReport(recorded.Case):
 
     def setUp(self):
         super().setUp()
         self.page = self.folder / "run.html"
 
     def run_program(self, program, page):
-        return self.site.run("thimble", "run", "--conf", CONF, "--report", str(page), "--",
+        return self.site.run("thimble", "run", "--conf", recorded.CONF, "--report", str(page), "--",
                              "python", "-c", program)
 
     def test_a_run_leaves_a_page(self):
-        ended = self.run_program(PROGRAM, self.page)
+        ended = self.run_program(recorded.PROGRAM, self.page)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertIn(f"thimble: {self.page} shows where the memory of CPU went", ended.said)
         told = data_of(self.page)
@@ -235,7 +173,7 @@ class RunReport(Recorded):
         self.assertEqual(told["bfc"]["note"], "TensorFlow is not installed")
 
     def test_every_process_has_a_page_of_its_own(self):
-        again = PROGRAM + textwrap.dedent("""
+        again = recorded.PROGRAM + textwrap.dedent("""
             import subprocess, sys
             if len(sys.argv) < 2:
                 program = open("/proc/self/cmdline").read().split("\\0")[2]

@@ -1,6 +1,6 @@
 """Event logs in the formats of other tools.
 
-    Chrome's trace events     counters and instants: opens in Perfetto and chrome://tracing
+    Chrome's trace events     counters and steps: opens in Perfetto and chrome://tracing
     speedscope                who holds the peak, as a flame graph by scopes
     PyTorch's memory snapshot for its viewer of memory
     RMM's log                 for its replay benchmark
@@ -13,37 +13,45 @@ from thimble_gpu import columns
 
 
 def trace_events(log, path):
-    """Bytes in use, reserved and on the host as counters; steps and refusals as instants."""
+    """Bytes in use, reserved and on the host as counters; steps; refusals with their reason."""
+    process, steps, refusals = 1, 2, 3  # steps and refusals as threads: each has a line of its own
+
+    def event(kind, name, **more):
+        return {"ph": kind, "pid": process, "name": name, **more}
+
+    def named(what, name, **more):
+        return event("M", what, args={"name": name}, **more)
 
     def counter(time, name, value):
-        return {"ph": "C", "pid": 1, "name": name, "ts": time / 1000, "args": {"bytes": value}}
-
-    def instant(time, name, **more):
-        return {"ph": "i", "s": "g", "pid": 1, "tid": 1, "name": name, "ts": time / 1000,
-                "args": more}
+        return event("C", name, ts=time / 1000, args={"bytes": value})
 
     def events():
-        yield {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "Thimble"}}
+        yield named("process_name", "Thimble")
+        yield named("thread_name", "steps", tid=steps)
+        yield named("thread_name", "out of memory", tid=refusals)
         blocks, in_use = log.blocks(), 0
         for time, block, is_new in log.ops():
             in_use += blocks[block][1] if is_new else -blocks[block][1]
             yield counter(time, "in use", in_use)
-        steps = 0
+        starts = []
         for time, kind, address, size in log.marks():
             if kind == columns.STEP:
-                steps += 1
-                yield instant(time, f"step {steps}")
+                starts.append(time)
             elif kind == columns.MEMORY:
                 yield counter(time, "reserved", size)
             elif kind == columns.SWAP:
                 yield counter(time, "on the host", address)
-            elif kind == columns.OOM:
-                yield instant(time, "out of memory", explanation=log.header["texts"][address])
+            elif kind == columns.OOM:  # by lines: viewers show no line breaks
+                yield event("i", "out of memory", s="t", tid=refusals, ts=time / 1000,
+                            args={"explanation": log.header["texts"][address].splitlines()})
+        ends = starts[1:] + [log.figures["duration_ns"]]
+        for number, (start, end) in enumerate(zip(starts, ends), start=1):
+            yield event("X", f"step {number}", tid=steps, ts=start / 1000, dur=(end - start) / 1000)
 
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
-        for number, event in enumerate(events()):
-            file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
+        for number, each in enumerate(events()):
+            file.write((",\n" if number else "") + json.dumps(each, separators=(",", ":")))
         file.write("\n]}\n")
 
 
