@@ -2,6 +2,7 @@
 
 #include "absl/log/log.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tf_plugin/arenas.h"
 #include "tf_plugin/oom_text.h"
 #include "tsl/profiler/lib/scoped_memory_debug_annotation.h"
@@ -30,6 +31,13 @@ const tsl::profiler::MemoryDebugAnnotation& Current() {
 }
 absl::string_view CurrentOp() { return Current().pending_op_name; }
 
+// Why the last request of this thread failed, until somebody is told.
+struct Untold {
+  const tsl::Allocator* allocator = nullptr;  // null: nothing
+  std::string text;
+};
+thread_local Untold untold;
+
 // Whether an op makes a new value of a variable: AssignAddVariableOp, ResourceApplyAdam. What it
 // asks for, in the first step mostly, is the memory of that variable from then on. Nodes are named
 // after their op unless a program says otherwise; a wrong guess costs nothing but a worse place.
@@ -44,6 +52,12 @@ bool UpdatesVariable(absl::string_view op) {
 TfAllocator::TfAllocator(thimble_arena* arena, const Options& options)
     : arena_(arena), options_(options), limit_(LimitOf(arena)) {}
 
+std::string TfAllocator::Name() {
+  if (untold.allocator != this) return options_.name;
+  untold.allocator = nullptr;
+  return absl::StrCat(options_.name, ": ", untold.text);
+}
+
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
   return AllocateRaw(alignment, bytes, tsl::AllocationAttributes());
 }
@@ -51,6 +65,7 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
                                const tsl::AllocationAttributes& attributes) {
   if (bytes == 0) return nullptr;
+  untold.allocator = nullptr;
   const bool has_key = bytes > kLargestWithoutKey;
   const std::uint64_t key = has_key ? KeyOf(CurrentOp()) : 0;
   const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
@@ -75,7 +90,8 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
       block = freed_.TryUntil(options_.retry, try_allocate);
       if (block == nullptr) waited_in_vain_.store(bytes, std::memory_order_relaxed);
     }
-    if (block == nullptr) ReportOom(bytes, attributes, in_vain);
+    if (block == nullptr && attributes.retry_on_failure) ReportOom(bytes, in_vain);
+    if (block == nullptr && !attributes.retry_on_failure) ReportOptional(bytes);
   } else if (block == nullptr) {
     LOG(ERROR) << options_.name << " cannot allocate " << bytes
                << " bytes: " << thimble_last_error();
@@ -117,21 +133,21 @@ void TfAllocator::Count(std::size_t allocated) {
   RaiseTo(bytes, &largest_);
 }
 
-void TfAllocator::ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes,
-                            bool again) {
-  if (!attributes.retry_on_failure) {
-    static std::atomic<int> reports{0};
-    if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
-    LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
-                 << ". It can do without them, perhaps more slowly.";
-    return;
-  }
+void TfAllocator::ReportOom(std::size_t bytes, bool again) const {
+  untold = {this, OomText(arena_, CurrentOp())};
   if (again) {
     LOG(WARNING) << options_.name << ": out of memory again: " << bytes << " bytes for "
                  << CurrentOp() << ", and nothing was freed since.";
-    return;
+  } else {
+    LOG(WARNING) << options_.name << ": " << untold.text;
   }
-  ReportNoRoomFor(CurrentOp());
+}
+
+void TfAllocator::ReportOptional(std::size_t bytes) const {
+  static std::atomic<int> reports{0};
+  if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
+  LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
+               << ". It can do without them, perhaps more slowly.";
 }
 
 void TfAllocator::ReportNoRoomFor(absl::string_view op) const {

@@ -37,7 +37,9 @@ class TfAllocator final : public tsl::Allocator {
   // `arena` outlives the allocator.
   TfAllocator(thimble_arena* arena, const Options& options);
 
-  std::string Name() override { return options_.name; }
+  // TensorFlow asks for it when it words the exception of a request that failed: then the
+  // explanation is part of it, once.
+  std::string Name() override;
   void* AllocateRaw(std::size_t alignment, std::size_t bytes) override;
   void* AllocateRaw(std::size_t alignment, std::size_t bytes,
                     const tsl::AllocationAttributes& attributes) override;
@@ -67,7 +69,9 @@ class TfAllocator final : public tsl::Allocator {
 
   std::uint64_t KeyOf(absl::string_view op) const;
   void Count(std::size_t allocated);
-  void ReportOom(std::size_t bytes, const tsl::AllocationAttributes& attributes, bool again);
+  // `again`: and it did before, for as much, since when nothing was freed.
+  void ReportOom(std::size_t bytes, bool again) const;
+  void ReportOptional(std::size_t bytes) const;
 
   thimble_arena* const arena_;
   const Options options_;

@@ -20,6 +20,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr std::size_t kAlignment = tsl::Allocator::kAllocatorAlignment;
 
@@ -195,6 +196,22 @@ TEST(TfAllocator, TheReportNamesTheOpsThatHoldMemory) {
     EXPECT_THAT(log.lines().front(), HasSubstr(part));
   }
   for (void* const block : blocks) allocator.DeallocateRaw(block);
+}
+
+TEST(TfAllocator, ItsNameExplainsTheLastFailureOnce) {
+  HostArena arena;
+  TfAllocator allocator(arena.get(), Named());
+  TfAllocator other(arena.get(), Named());
+  const LogLines log;
+  EXPECT_EQ(allocator.AllocateRaw(kAlignment, arena.stats().limit + 1), nullptr);
+  EXPECT_EQ(other.Name(), "GPU_0_thimble");
+  std::thread([&] { EXPECT_EQ(allocator.Name(), "GPU_0_thimble"); }).join();
+  EXPECT_THAT(allocator.Name(), StartsWith("GPU_0_thimble: out of memory (true)"));
+  EXPECT_EQ(allocator.Name(), "GPU_0_thimble");
+  // What nobody asked about is over with the next request.
+  EXPECT_EQ(allocator.AllocateRaw(kAlignment, arena.stats().limit + 1), nullptr);
+  allocator.DeallocateRaw(allocator.AllocateRaw(kAlignment, 1000));
+  EXPECT_EQ(allocator.Name(), "GPU_0_thimble");
 }
 
 TEST(TfAllocator, MisuseIsReportedAndChangesNothing) {
