@@ -279,7 +279,7 @@ class Exports(Recorded):
 
     def test_pytorch_snapshot_of_a_stitched_block_and_a_refusal(self):
         self.record()
-        *_, refused = trace = self.snapshot()["device_traces"][0]
+        *trace, refused = self.snapshot()["device_traces"][0]
         pieces = [entry for entry in trace if "piece" in entry.get("user_metadata", ())]
         freed = [entry["addr"] for entry in trace if entry["action"] == "free_completed"]
         self.assertEqual([entry["addr"] for entry in pieces], freed, "where its bytes are")
