@@ -16,16 +16,17 @@ namespace {
 
 constexpr char kHeader[] = "Thread,Time,Action,Pointer,Size,Stream";
 
-// Hexadecimal with 0x, else decimal.
+// Hexadecimal with 0x, else decimal; glibc's word for a null pointer is 0.
 std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
   std::uint64_t number = 0;
+  if (text == "(nil)") return number;
   if (absl::ConsumePrefix(&text, "0x")) {
     return absl::SimpleHexAtoi(text, &number) ? std::make_optional(number) : std::nullopt;
   }
   return absl::SimpleAtoi(text, &number) ? std::make_optional(number) : std::nullopt;
 }
 
-// Nothing for a request that failed.
+// Nothing for a request that failed, and for one of no bytes: RMM answers it with a null pointer.
 absl::StatusOr<std::optional<Event>> ParseLine(absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   const auto wrong = [line](absl::string_view why) {
@@ -40,6 +41,7 @@ absl::StatusOr<std::optional<Event>> ParseLine(absl::string_view line) {
   const auto bytes = ParseNumber(fields[4]);
   const auto stream = ParseNumber(fields[5]);
   if (!address || !bytes || !stream) return wrong("has a field that is no number");
+  if (*address == 0) return std::optional<Event>();
   Event event;
   event.kind = fields[2] == "free" ? EventKind::kFree : EventKind::kAllocate;
   event.address = *address;

@@ -1,8 +1,6 @@
 """`thimble report`, `thimble run --report`: a page for every log, a clear message for the rest."""
 
-import csv
 import json
-import pickle
 import re
 import struct
 import textwrap
@@ -92,66 +90,6 @@ class Report(recorded.Case):
             self.assertIn(part, ended.stderr)
             self.assertNotIn("Traceback", ended.stderr)
             self.assertFalse(self.page.exists())
-
-
-class Exports(recorded.Case):
-    """Other tools' formats: each tells the same story."""
-
-    def assert_peak(self, changes):
-        """The highest sum of bytes that come and go is the peak."""
-        in_use = peak = 0
-        for change in changes:
-            in_use += change
-            peak = max(peak, in_use)
-        self.assertEqual(peak, self.stats()["peak_in_use"])
-
-    def test_trace_events(self):
-        self.record()
-        events = json.loads(self.export("--perfetto", "t.json").read_text())["traceEvents"]
-        counters = [(event["name"], event["args"]["bytes"]) for event in events
-                    if event["ph"] == "C"]
-        figures = self.stats()
-        self.assertEqual(max(count for name, count in counters if name == "in use"),
-                         figures["peak_in_use"])
-        self.assertEqual(max(count for name, count in counters if name == "reserved"),
-                         figures["peak_reserved"])
-        [step] = [event for event in events if event["ph"] == "X"]
-        self.assertEqual(step["name"], "step 1")
-        [refusal] = [event for event in events if event["ph"] == "i"]
-        self.assertEqual(refusal["name"], "out of memory")
-        self.assertIn("  requested  32.00 MiB", refusal["args"]["explanation"])
-
-    def test_speedscope(self):
-        self.record()
-        file = json.loads(self.export("--speedscope", "s.json").read_text())
-        [profile] = file["profiles"]
-        self.assertEqual(sum(profile["weights"]), self.stats()["peak_in_use"])
-        self.assertEqual(profile["endValue"], sum(profile["weights"]))
-        self.assertEqual(len(profile["samples"]), len(profile["weights"]))
-        names = [frame["name"] for frame in file["shared"]["frames"]]
-        stacks = ["/".join(names[number] for number in stack) for stack in profile["samples"]]
-        self.assertIn("encoder/layer_1/MatMul", stacks)
-
-    def test_pytorch_snapshot(self):
-        self.record()
-        snapshot = pickle.loads(self.export("--pytorch", "p.pickle").read_bytes())
-        [trace] = snapshot["device_traces"]
-        self.assertEqual({entry["action"] for entry in trace},
-                         {"alloc", "free_requested", "free_completed"})
-        sign = {"alloc": 1, "free_completed": -1, "free_requested": 0}
-        self.assert_peak(sign[entry["action"]] * entry["size"] for entry in trace)
-        self.assertEqual([frame["name"] for frame in trace[0]["frames"]],
-                         ["MatMul", "layer_0", "encoder"], "innermost first")
-
-    def test_rmm_log(self):
-        self.record()
-        with open(self.export("--rmm", "r.csv"), encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        self.assertEqual(list(rows[0]), ["Thread", "Time", "Action", "Pointer", "Size", "Stream"])
-        self.assert_peak(int(row["Size"]) * (1 if row["Action"] == "allocate" else -1)
-                         for row in rows)
-        freed = [row["Pointer"] for row in rows if row["Action"] == "free"]
-        self.assertEqual(freed, [row["Pointer"] for row in rows[:8:2]])
 
 
 class RunReport(recorded.Case):

@@ -31,6 +31,22 @@ TEST(RmmCsv, AllocationsAndFreesBecomeATrace) {
   EXPECT_EQ(trace->max_live_bytes, 3072u);
 }
 
+// As RMM 26.08 writes them: %p of null, and streams as std::hex writes a pointer.
+TEST(RmmCsv, NullPointersHoldNothing) {
+  const auto events = ParseRmmCsv(kHeader +
+                                      "7,10:11:12.131415,allocate,(nil),0,0\n"
+                                      "7,10:11:12.131416,allocate,0x7f0000000000,1024,0x1\n"
+                                      "7,10:11:12.131417,allocate,(nil),0,0\n"
+                                      "7,10:11:12.131418,allocate failure,(nil),999999,0\n"
+                                      "7,10:11:12.131419,free,(nil),0,0\n"
+                                      "7,10:11:12.131420,free,0x7f0000000000,1024,0x1\n",
+                                  "r.csv");
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ((*events)[0].bytes, 1024u);
+  EXPECT_EQ((*events)[1].kind, EventKind::kFree);
+}
+
 TEST(RmmCsv, OnlyItsHeaderMakesALog) {
   EXPECT_TRUE(IsRmmCsv(kHeader));
   EXPECT_FALSE(IsRmmCsv("Thread,Time\n"));

@@ -10,7 +10,8 @@ from thimble_gpu import abi
 from thimble_gpu import summary
 
 # EventKind of allocator/base/event.h.
-STEP, MEMORY, SWAP, OOM = 3, 4, 6, 19
+ALLOCATE, FREE, STEP, MEMORY, SWAP, LIMIT = 1, 2, 3, 4, 6, 10
+MAP, UNMAP, ALIAS, UNALIAS, EVICT, FETCH, OOM = 11, 12, 13, 14, 15, 16, 19
 
 
 class Columns:
@@ -57,6 +58,29 @@ class Columns:
         """(time in ns, kind, address, bytes) of everything else."""
         return zip(itertools.accumulate(self["mark.time"]), self["mark.kind"],
                    self["mark.address"], self["mark.bytes"])
+
+    def events(self):
+        """(time in ns, kind, address, bytes, key) of everything, in the order of the log.
+
+        Allocations and frees have the number of their block where others have an address.
+        """
+        ops, told = self.ops(), 0
+        before = itertools.accumulate(self["mark.op"])
+        for (time, kind, address, size), key, count in zip(self.marks(), self["mark.key"], before):
+            yield from map(_op_event, itertools.islice(ops, count - told))
+            told = count
+            yield time, kind, address, size, key
+        yield from map(_op_event, ops)
+
+
+def scopes(label):
+    """What a label is made of, the outermost first; never nothing."""
+    return tuple(filter(None, label.split("/"))) or (label,)
+
+
+def _op_event(op):
+    time, block, is_new = op
+    return time, ALLOCATE if is_new else FREE, block, 0, 0
 
 
 def _numbers(data):

@@ -6,10 +6,12 @@
     RMM's log                 for its replay benchmark
 """
 
+import collections
+import itertools
 import json
-import pickle
 
 from thimble_gpu import columns
+from thimble_gpu import pytorch_snapshot
 
 
 def trace_events(log, path):
@@ -71,56 +73,44 @@ def held_at_peak(log):
 
 
 def speedscope(log, path):
-    frames, number_of, samples, weights = [], {}, [], []
-    labels = log.labels()
+    labels, held = log.labels(), collections.Counter()
     for _, size, group in held_at_peak(log):
-        stack = []
-        for part in filter(None, labels[group].split("/")):
-            if part not in number_of:
-                number_of[part] = len(frames)
-                frames.append({"name": part})
-            stack.append(number_of[part])
-        samples.append(stack)
-        weights.append(size)
+        held[columns.scopes(labels[group])] += size
+    stacks = sorted(held)  # scopes stay in one piece: the viewer joins neighbours only
+    number_of = {part: number
+                 for number, part in enumerate(dict.fromkeys(itertools.chain(*stacks)))}
     profile = {"type": "sampled", "name": "held at the peak", "unit": "bytes", "startValue": 0,
-               "endValue": sum(weights), "samples": samples, "weights": weights}
+               "endValue": sum(held.values()),
+               "samples": [[number_of[part] for part in stack] for stack in stacks],
+               "weights": [held[stack] for stack in stacks]}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json",
-                   "shared": {"frames": frames}, "profiles": [profile],
-                   "exporter": "thimble"}, file)
-
-
-def memory_snapshot(log, path):
-    """The history of allocations; names of ops stand where PyTorch has call stacks."""
-    labels, blocks = log.labels(), log.blocks()
-    frames = [[{"filename": "op", "line": 0, "name": part}
-               for part in reversed(label.split("/"))] for label in labels]
-    trace = []
-    for time, block, is_new in log.ops():
-        address, size, group = blocks[block]
-        for action in ("alloc",) if is_new else ("free_requested", "free_completed"):
-            trace.append({"action": action, "addr": address, "size": size, "stream": 0,
-                          "time_us": time // 1000, "frames": frames[group]})
-    with open(path, "wb") as file:
-        pickle.dump({"segments": [], "device_traces": [trace]}, file, protocol=4)
+                   "shared": {"frames": [{"name": part} for part in number_of]},
+                   "profiles": [profile], "exporter": "thimble"}, file)
 
 
 def rmm_log(log, path):
+    """As RMM's logging_resource_adaptor writes it, with requests that were refused."""
     blocks = log.blocks()
+    actions = {columns.ALLOCATE: "allocate", columns.FREE: "free", columns.OOM: "allocate failure"}
     with open(path, "w", encoding="utf-8") as file:
         file.write("Thread,Time,Action,Pointer,Size,Stream\n")
-        for time, block, is_new in log.ops():
-            address, size, _ = blocks[block]
+        for time, kind, address, size, _ in log.events():
+            if kind not in actions:
+                continue
+            pointer = "(nil)"
+            if kind != columns.OOM:
+                address, size, _ = blocks[address]
+                pointer = f"{address:#x}"
             seconds, micros = divmod(time // 1000, 1_000_000)
             clock = f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            file.write(f"1,{clock}.{micros:06},{'allocate' if is_new else 'free'},{address:#x},"
-                       f"{size},0x0\n")
+            file.write(f"1,{clock}.{micros:06},{actions[kind]},{pointer},{size},0\n")
 
 
 # Option of `thimble report`, what it names, and who writes it.
 FORMATS = {
     "perfetto": ("OUT.json", "trace events for Perfetto or chrome://tracing", trace_events),
     "speedscope": ("OUT.json", "who holds the peak, for speedscope", speedscope),
-    "pytorch": ("OUT.pickle", "a snapshot for PyTorch's viewer of memory", memory_snapshot),
+    "pytorch": ("OUT.pickle", "a snapshot for PyTorch's viewer of memory", pytorch_snapshot.write),
     "rmm": ("OUT.csv", "a log for RMM's replay benchmark", rmm_log),
 }
