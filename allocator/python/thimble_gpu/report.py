@@ -8,6 +8,7 @@ from thimble_gpu import abi
 from thimble_gpu import columns
 from thimble_gpu import export
 from thimble_gpu import page
+from thimble_gpu import progress
 from thimble_gpu import summary
 
 SCRIPTS = ("columns.js", "history.js", "scopes.js", "layers.js", "timeline.js", "holders.js",
@@ -44,9 +45,11 @@ def _report(options):
     exports = {name: getattr(options, name) for name in export.FORMATS if getattr(options, name)}
     out = options.out or (None if exports else "report.html")
     try:
-        log = columns.Columns(abi.installed_core(), options.log)
+        with progress.Progress(options.log):
+            log = columns.Columns(abi.installed_core(), options.log)
         for name, path in exports.items():
-            export.FORMATS[name][2](log, path)
+            with progress.Progress(path):
+                export.FORMATS[name][2](log, path)
             print(path, flush=True)
         if out is not None:
             _write(log, options.log, out, None, None, options.bfc_seconds)
