@@ -141,8 +141,8 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
+  if (steps_.Count(step)) MarkStep();
   if (log_.enabled()) {
-    ReportStep(step);
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
@@ -157,6 +157,7 @@ absl::Status Arena::OutOfMemory(const Request& request) {
   ++out_of_memory_;
   space_->Settle();
   last_oom_ = ExplainOom(*space_, swapper_.get(), request);
+  last_oom_.step_ns = static_cast<std::uint64_t>(steps_.length().count());
   for (OomReport::Holder& holder : last_oom_.holders) holder.name = names_.NameOf(holder.key);
   if (log_.enabled()) ReportOom(request);
   WriteOom();
@@ -277,6 +278,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (swapper_ == nullptr) return absl::OkStatus();
   MutexLock lock(&mutex_);
+  if (steps_.Count(op.step)) MarkStep();
   if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
   if (log_.enabled()) ReportSwap();

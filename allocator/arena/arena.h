@@ -14,7 +14,6 @@
 // Locks: mutex_ (LockRank::kArena) around everything in Space; magazines have their own.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -31,6 +30,7 @@
 #include "allocator/arena/options.h"
 #include "allocator/arena/small_marks.h"
 #include "allocator/arena/space.h"
+#include "allocator/arena/step_clock.h"
 #include "allocator/arena/swapper.h"
 #include "allocator/arena/worker.h"
 #include "allocator/base/bytes.h"
@@ -159,9 +159,7 @@ class Arena {
     if (listener_ != nullptr) listener_->Append({kind, address, bytes, stream, key, 0});
   }
 
-  // Into the log: a step, if it is a new one; what is reserved and stitched; what plans
-  // and swapping do; what an op uses.
-  void ReportStep(std::uint64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Into the log: what is reserved and stitched; what plans and swapping do; what an op uses.
   void ReportMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportChangedMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportLimit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -191,8 +189,7 @@ class Arena {
   std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
   Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Steps of the last requests, the latest first: threads begin one while others end the last.
-  std::array<std::uint64_t, 2> reported_steps_ ABSL_GUARDED_BY(mutex_) = {};
+  StepClock steps_ ABSL_GUARDED_BY(mutex_);
   std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given; "": nothing is beside it
   std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);
   Bytes reported_reserved_ ABSL_GUARDED_BY(mutex_) = 0;

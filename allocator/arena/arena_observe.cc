@@ -21,12 +21,6 @@ absl::Status NoMark(PeakMark mark) {
 
 // --- Event log -----------------------------------------------------------------------------------
 
-void Arena::ReportStep(std::uint64_t step) {
-  if (step == 0 || step == reported_steps_[0] || step == reported_steps_[1]) return;
-  reported_steps_ = {step, reported_steps_[0]};
-  MarkStep();
-}
-
 void Arena::ReportChangedMemory() {
   space_->ReportUnmapped();
   if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
@@ -187,7 +181,6 @@ absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events)
   log_path_ = HasCompany(path) ? path : "";
   next_stats_ = {};
   reported_plans_ = reported_planned_ = reported_swapped_ = 0;
-  reported_steps_ = {};
   reported_oom_ = {};
   ReportMemory();
   ReportLimit();

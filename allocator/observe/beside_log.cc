@@ -49,6 +49,7 @@ std::string ToJson(const OomReport& report) {
       {"fits_stitch", report.fits_stitch ? 1 : 0},
       {"fits_swap", report.swap.fits ? 1 : 0},
       {"swap_leaves", report.swap.leaves},
+      {"step_ns", report.step_ns},
       {"bus_out", static_cast<std::uint64_t>(swap::Machine().out_bytes_per_second)},
       {"bus_in", static_cast<std::uint64_t>(swap::Machine().in_bytes_per_second)},
   };

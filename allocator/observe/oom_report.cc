@@ -43,11 +43,19 @@ std::string HolderText(const OomReport::Holder& holder) {
                       holder.name.empty() ? absl::StrFormat("%#x", holder.key) : holder.name);
 }
 
-// What moving `bytes` takes on the machine that swap plans are made for by default.
-std::string CopyTime(Bytes bytes) {
-  const auto bus = static_cast<double>(swap::Machine().out_bytes_per_second);
-  return absl::StrFormat("%.1f ms at %.1f GiB/s", 1e3 * static_cast<double>(bytes) / bus,
-                         bus / static_cast<double>(kGiB));
+// What moving `bytes` takes on the machine that swap plans are made for by default: once, and once
+// in every step, out and back, while nothing else happens.
+std::string CopyTime(Bytes bytes, std::uint64_t step_ns) {
+  const swap::Machine machine;
+  const auto out = static_cast<double>(machine.out_bytes_per_second);
+  const auto in = static_cast<double>(machine.in_bytes_per_second);
+  const auto moved = static_cast<double>(bytes);
+  std::string text =
+      absl::StrFormat("%.1f ms at %.1f GiB/s", 1e3 * moved / out, out / static_cast<double>(kGiB));
+  if (step_ns == 0) return text;
+  const double slowdown = 1e9 * (moved / out + moved / in) / static_cast<double>(step_ns);
+  return absl::StrFormat("%s; steps are an estimated %.1f %% slower if computing hides none of it",
+                         text, 100 * slowdown);
 }
 
 std::vector<std::string> Fits(const OomReport& report) {
@@ -58,7 +66,8 @@ std::vector<std::string> Fits(const OomReport& report) {
     fits.push_back(report.swap.leaves == 0
                        ? "swap:auto (pieces are moved, and no block leaves)"
                        : absl::StrCat("swap:auto (", FormatBytes(report.swap.leaves),
-                                      " leave the device, ", CopyTime(report.swap.leaves), ")"));
+                                      " leave the device, ",
+                                      CopyTime(report.swap.leaves, report.step_ns), ")"));
   }
   return fits;
 }

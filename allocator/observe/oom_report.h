@@ -60,7 +60,8 @@ struct OomReport {
   bool device_told = false;      // the driver tells what it has left:
   Bytes device_free = 0;
   Bytes device_total = 0;
-  Bytes held_outside = 0;  // of the device, neither free nor the arena's
+  Bytes held_outside = 0;     // of the device, neither free nor the arena's
+  std::uint64_t step_ns = 0;  // how long a step of training takes; 0: not known
 
   // What would have made it fit, each by itself.
   Bytes fits_limit = 0;      // this limit, of which the device has enough; 0: none

@@ -139,7 +139,10 @@ def eager_variable():
 
 def dataset():
     data = tf.data.Dataset.range(100).map(lambda i: tf.fill([20, 256], tf.cast(i, tf.float32)))
-    data = iter(data.batch(5))
+    options = tf.data.Options()  # no thread that is ahead, and still has pins when all are taken
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    data = iter(data.batch(5).with_options(options))
     return calls_of(tf.function(lambda: tf.reduce_sum(tf.sin(next(data)))))
 
 

@@ -150,7 +150,7 @@ TEST_F(LogTrace, OpsBecomeAccesses) {
   EXPECT_EQ(trace.accesses[0].name, "0000000000000abc");
   EXPECT_EQ(trace.accesses[0].reads, std::vector<std::uint32_t>{0});
   EXPECT_EQ(trace.accesses[0].writes, std::vector<std::uint32_t>{2});
-  EXPECT_EQ(trace.accesses[0].at, 3u) << "before the first block is freed";
+  EXPECT_EQ(trace.accesses[0].at, 4u) << "a step begins with it, before the first block is freed";
   EXPECT_GT(trace.accesses[0].ns, 0);
   EXPECT_EQ(trace.accesses[1].reads, std::vector<std::uint32_t>{2});
   std::string text;

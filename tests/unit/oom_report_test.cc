@@ -2,6 +2,9 @@
 // report says would fit is run with that setting, and fits.
 #include "allocator/observe/oom_report.h"
 
+#include <chrono>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 
@@ -9,6 +12,7 @@ namespace thimble {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -230,7 +234,34 @@ TEST_F(Swapping, ItIsNamedWhereItFits) {
               AllOf(HasSubstr("\n  fits with  swap:auto (256.00 KiB leave the device, 0.0 ms at "
                               "12.3 GiB/s)"),
                     Not(HasSubstr("thimble run"))));
+  EXPECT_EQ(report.step_ns, 0u);
   EXPECT_EQ(Run(/*swap=*/true, 3, 1, 2 * kBlock).kind, OomKind::kNone);
+}
+
+TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
+  ArenaOptions options;
+  options.watch = true;
+  Make(kDevice, options);
+  constexpr std::chrono::milliseconds kStep{20};
+  for (std::uint64_t step = 1; step <= 3; ++step) {
+    for (int i = 0; i < 20; ++i) {
+      const auto block = arena_->Allocate(kBlock, 0, kFirst, /*key=*/1, step);
+      ASSERT_TRUE(block.ok());
+      ASSERT_TRUE(arena_->Pin({*block}, {/*key=*/7, step}).ok());
+      ASSERT_TRUE(arena_->Unpin({*block}, {}, kFirst, /*takes_turn=*/false).ok());
+      Free(*block);
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+  const std::vector<Address> blocks = Fill(4, kBlock);
+  EXPECT_TRUE(arena_->Pin(blocks, OpName()).ok());
+  EXPECT_TRUE(arena_->Unpin(blocks, {}, kFirst, /*takes_turn=*/false).ok());
+  EXPECT_FALSE(TryAllocate(kBlock).ok());
+  const OomReport report = arena_->LastOom();
+  EXPECT_TRUE(report.swap.fits);
+  EXPECT_GE(std::chrono::nanoseconds(report.step_ns), kStep);
+  EXPECT_THAT(FormatOom(report), ContainsRegex("steps are an estimated [0-9.]+ % slower"));
+  for (const Address block : blocks) Free(block);
 }
 
 TEST_F(Swapping, ItIsNotNamedWhereWhatIsInUseCannotLeave) {

@@ -5,7 +5,6 @@ import ctypes
 import json
 import os
 import re
-import statistics
 
 from thimble_gpu import abi
 from thimble_gpu import progress
@@ -40,26 +39,11 @@ def _replay(core, path, failed, conf, **settings):
     return info
 
 
-def _step_seconds(trace):
-    """How long the ops of a training step take. 0 unless the log has several of about the most ops:
-    a step that failed is no whole one, and what comes before training has few."""
-    steps = [[]]
-    with open(trace, encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("S"):
-                steps.append([])
-            elif line.startswith("O "):
-                steps[-1].append(float(line.split()[2]))
-    most = max(map(len, steps))
-    longest = [sum(ops) for ops in steps if len(ops) >= 0.9 * most > 0]
-    return statistics.median(longest) if len(longest) > 1 else 0
-
-
-def _cost(failed, step):
+def _cost(failed):
     """What swapping costs: the copies, and a step that waits for all of them."""
-    leaves = failed["swap_leaves"]
+    leaves, step = failed["swap_leaves"], failed["step_ns"] / 1e9
     cost = f"at least {text.size(leaves)} move out and back"
-    if step > 0:
+    if step:
         copies = leaves / failed["bus_out"] + leaves / failed["bus_in"]
         cost += (f", an estimated {100 * copies / step:.1f} % slower at "
                  f"{failed['bus_in'] / 2**30:.1f} GiB/s if computing hides none of it")
@@ -84,7 +68,7 @@ def describe(core, path, failed, conf):
     if failed["fits_limit"]:
         fits.append(f"limit:{failed['fits_limit']}")
     if failed["fits_swap"]:
-        fits.append(f"swap:auto ({_cost(failed, _step_seconds(path + '.trace'))})")
+        fits.append(f"swap:auto ({_cost(failed)})")
     elif failed["watched"] and not failed["swap"]:
         fits_not.append("swap:auto")
     untried = _untried(failed)
