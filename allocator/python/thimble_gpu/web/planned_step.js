@@ -88,7 +88,8 @@ class PlannedStep {
       words += (this.span.number ? " Below is step " + count(this.span.number) + ", with "
         : " Below is all that the last plan served: ") + count(planned + elsewhere + outside)
         + " new blocks: " + count(planned) + " where the plan has them, " + count(elsewhere)
-        + " elsewhere in its memory, " + count(outside) + " outside.";
+        + " elsewhere in its memory, " + count(outside) + " outside: small ones, which are not "
+        + "planned, and what the plan does not know.";
     byId("plan-words").textContent = words;
     byId("plan-legend").hidden = !this.span;
     byId("plans").replaceChildren(...this.plans.map(plan => element("tr", {},
