@@ -116,8 +116,8 @@ static void ExplainTellsWhyARequestFailed(thimble_arena* arena) {
   EXPECT_OK(thimble_explain_text(arena, NULL, text, &bytes));
   EXPECT(strstr(text, " by ") == NULL);
   bytes = 1;
-  EXPECT_ERROR(thimble_explain_text(arena, NULL, text, &bytes),
-               THIMBLE_INVALID_ARGUMENT, "bytes are needed");
+  EXPECT_ERROR(thimble_explain_text(arena, NULL, text, &bytes), THIMBLE_INVALID_ARGUMENT,
+               "bytes are needed");
   EXPECT_OK(thimble_free(arena, held, 0));
 }
 
