@@ -162,7 +162,7 @@ class PlanMemory {
   constructor(seats) {
     this.runs = [];  // {from, until, offset}
     this.bytes = 0;
-    for (const {address, bytes} of seats.toSorted((a, b) => a.address - b.address)) {
+    for (const {address, bytes} of [...seats].sort((a, b) => a.address - b.address)) {
       const last = this.runs.at(-1), until = address + bytes;
       if (!last || address > last.until)
         this.runs.push({from: address, until, offset: this.bytes});

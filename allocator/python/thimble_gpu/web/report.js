@@ -60,6 +60,6 @@ async function openReport() {
 openReport().catch(error => {
   byId("banners").append(element("p", {className: "banner bad", role: "alert"},
     "This page cannot be shown: " + error.message
-    + ". It needs a browser of 2023 or later (Chromium 80, Firefox 113, Safari 16.4)."));
+    + ". It needs a browser of 2023 or later (Chromium 97, Firefox 113, Safari 16.4)."));
   throw error;
 });
