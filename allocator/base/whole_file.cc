@@ -1,5 +1,7 @@
 #include "allocator/base/whole_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -19,6 +21,11 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 absl::Status CannotRead(const std::string& path, int error) {
   const std::string text = absl::StrCat("cannot read '", path, "': ", std::strerror(error));
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::UnavailableError(
+      absl::StrCat("'", path, "' could not be written: ", std::strerror(error)));
 }
 
 }  // namespace
@@ -44,10 +51,19 @@ absl::Status WriteWholeFile(absl::string_view text, const std::string& path) {
   const File file(std::fopen(path.c_str(), "wb"));
   if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
       std::fflush(file.get()) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("'", path, "' could not be written: ", std::strerror(errno)));
+    return CannotWrite(path, errno);
   }
   return absl::OkStatus();
+}
+
+absl::Status ReplaceWholeFile(absl::string_view text, const std::string& path) {
+  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
+  absl::Status status = WriteWholeFile(text, unfinished);
+  if (status.ok() && std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    status = CannotWrite(path, errno);
+  }
+  if (!status.ok()) std::remove(unfinished.c_str());
+  return status;
 }
 
 }  // namespace thimble

@@ -15,5 +15,8 @@ namespace thimble {
 // after `most` bytes is not read.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::size_t most = SIZE_MAX);
 absl::Status WriteWholeFile(absl::string_view text, const std::string& path);
+// Who reads the file meanwhile gets all of the old text or all of the new one, and an error leaves
+// the old. Not for what is no file, such as /dev/stdout.
+absl::Status ReplaceWholeFile(absl::string_view text, const std::string& path);
 
 }  // namespace thimble

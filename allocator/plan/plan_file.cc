@@ -1,10 +1,6 @@
 #include "allocator/plan/plan_file.h"
 
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -137,13 +133,7 @@ absl::StatusOr<Learned> ReadPlanFile(const std::string& path) {
 }
 
 absl::Status WritePlanFile(const Learned& learned, const std::string& path) {
-  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
-  THIMBLE_RETURN_IF_ERROR(WriteWholeFile(EncodeLearned(learned), unfinished));
-  if (std::rename(unfinished.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const int error = errno;
-  std::remove(unfinished.c_str());
-  return absl::UnavailableError(
-      absl::StrCat("'", path, "' could not be written: ", std::strerror(error)));
+  return ReplaceWholeFile(EncodeLearned(learned), path);
 }
 
 }  // namespace thimble

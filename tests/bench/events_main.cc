@@ -41,7 +41,7 @@ void StartLog(const benchmark::State& /*state*/) {
 }
 
 void StopLog(const benchmark::State& /*state*/) {
-  THIMBLE_CHECK(SharedArena().log().Stop().ok(), "the log was written");
+  THIMBLE_CHECK(SharedArena().StopLog().ok(), "the log was written");
 }
 
 BENCHMARK(Report)->Name("off");
