@@ -36,7 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::size_t ooms = 0;
   for (const thimble::Event& event : log->events) {
     FUZZ_EXPECT(event.kind >= thimble::EventKind::kAllocate);
-    FUZZ_EXPECT(event.kind < thimble::EventKind::kName || event.kind == thimble::EventKind::kOom);
+    FUZZ_EXPECT(event.kind <= thimble::EventKind::kLast);
+    FUZZ_EXPECT(event.kind != thimble::EventKind::kName && event.kind != thimble::EventKind::kText);
     ooms += event.kind == thimble::EventKind::kOom ? 1 : 0;
   }
   FUZZ_EXPECT(log->texts.size() == ooms);
