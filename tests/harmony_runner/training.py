@@ -9,7 +9,7 @@ from tests.wheel import installation
 
 MIB = 1 << 20
 STEPS = 50
-MOST_RUNS = 3
+MOST_RUNS = 6
 # Of each device; all together hold less than weights, gradients and the optimizer's state, or than
 # the activations of the CNN.
 MEMORY = {"mlp": 16 * MIB, "transformer": 10 * MIB, "cnn": 14 * MIB}
@@ -47,8 +47,9 @@ class Training(unittest.TestCase):
         return options, json.loads(ended.stdout)
 
     def check(self, *arguments, **options):
-        """Trains until peaks are as predicted: what comes from another device may come earlier than
-        that on a busy machine, where there is room. Everything else must be right every time."""
+        """Trains until peaks are as predicted: plans follow from measured times and differ from run
+        to run, and one device of the CNN's may have up to 1.15 of its prediction, where there is
+        room (allocator/docs/007-harmony-runner.md). All else must be right every time."""
         for _ in range(MOST_RUNS):
             ratios, explanation = self.check_run(*arguments, **options)
             if all(abs(ratio - 1) <= 0.05 for ratio in ratios):
