@@ -1,46 +1,17 @@
 // An arena that learns: what its figures say, and what becomes of the thread that plans.
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "allocator/observe/log_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/unit/arena_fixture.h"
+#include "tests/unit/arena_plan_fixture.h"
 
 namespace thimble {
 namespace {
-
-class ArenaPlan : public ArenaTest {
- protected:
-  void MakeLearning() {
-    ArenaOptions options;
-    options.plan = true;
-    Make(256 * kChunk, options);
-  }
-
-  // A step in which eight blocks are live at once, and two more in turn.
-  void Step() {
-    ++step_;
-    std::vector<Address> blocks;
-    for (std::uint64_t key = 1; key <= 8; ++key) blocks.push_back(Ask(key, (key % 3 + 1) * kChunk));
-    for (std::uint64_t key = 11; key <= 30; ++key) Free(Ask(key, 2 * kChunk));
-    for (const Address block : blocks) Free(block);
-  }
-
-  Address Ask(std::uint64_t key, Bytes bytes) {
-    const auto address = arena_->Allocate(bytes, 0, kFirst, key, step_);
-    EXPECT_TRUE(address.ok()) << address.status();
-    return address.value_or(0);
-  }
-
-  std::uint64_t step_ = 0;
-};
 
 TEST_F(ArenaPlan, LearnsAndServes) {
   MakeLearning();
@@ -74,64 +45,6 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   };
   const std::vector<Address> first = addresses();
   EXPECT_EQ(addresses(), first);
-}
-
-class PlanInALog : public ArenaPlan {
- protected:
-  void SetUp() override {
-    MakeLearning();
-    for (int i = 0; i < 20 && arena_->GetStats().plan.plans == 0; ++i) {
-      Step();
-      arena_->WaitForPlans();
-    }
-    ASSERT_EQ(arena_->GetStats().plan.plans, 1u);
-  }
-
-  // Requests of the log that were where its places say.
-  std::uint64_t CountAtTheirPlaces() {
-    EXPECT_TRUE(arena_->StopLog().ok());
-    const std::vector<Event> events = ReadEventLog(path_).value();
-    std::map<StreamId, Event> places;  // by seat
-    std::uint64_t found = 0;
-    for (const Event& event : events) {
-      if (event.kind == EventKind::kSeat) places[event.stream] = event;
-      if (event.kind != EventKind::kAllocate) continue;
-      found += std::any_of(places.begin(), places.end(), [&](const auto& place) {
-        return place.second.key == event.key && place.second.address == event.address;
-      });
-    }
-    return found;
-  }
-
-  const std::string path_ = testing::TempDir() + "/log";
-};
-
-TEST_F(PlanInALog, PlacesAreToldAlsoWhereThePlanIsOlder) {
-  for (int log = 0; log < 2; ++log) {
-    ASSERT_TRUE(arena_->StartLog(path_).ok());
-    const std::uint64_t before = arena_->GetStats().plan.hits;
-    for (int i = 0; i < 3; ++i) Step();
-    const std::uint64_t hits = arena_->GetStats().plan.hits - before;
-    EXPECT_EQ(hits, 3 * 28u);
-    EXPECT_EQ(CountAtTheirPlaces(), hits);
-  }
-}
-
-TEST_F(PlanInALog, ASeatThatMovesIsToldAnew) {
-  ASSERT_TRUE(arena_->StartLog(path_).ok());
-  const PlanStats before = arena_->GetStats().plan;
-  ++step_;
-  std::vector<Address> held;
-  for (std::uint64_t key = 1; key <= 8; ++key) held.push_back(Ask(key, (key % 3 + 1) * kChunk));
-  held.push_back(Ask(11, 2 * kChunk));
-  Free(Ask(99, 4 * kChunk));  // there is memory past that of the plan
-  // In other steps these come after one another, so that they share a place.
-  for (std::uint64_t key = 12; key <= 30; ++key) Free(Ask(key, 2 * kChunk));
-  for (const Address block : held) Free(block);
-  const PlanStats after = arena_->GetStats().plan;
-  EXPECT_GT(after.repairs, before.repairs);
-  EXPECT_EQ(after.hits - before.hits, 28u);
-  EXPECT_EQ(CountAtTheirPlaces(), 28u);
 }
 
 // On a floor of its own, past the heap: what others may see of that.
