@@ -9,41 +9,48 @@ class PlannedStep {
   constructor(history) {
     this.history = history;
     this.plans = this.findPlans();
+    this.spans = this.findSpans();
     byId("plan").hidden = !history.report.figures.plan_requests && !this.plans.length;
     this.canvas = byId("planned");
     this.canvas.hidden = !this.plans.some(plan => plan.seats.length);
     this.redraw = drawn(this.canvas, (...where) => this.draw(...where));
     this.canvas.addEventListener("pointermove", event => this.hover(event));
     this.canvas.addEventListener("pointerleave", tip.hide);
+    this.listPlans();
     this.show(history.ops);
   }
 
-  // Every plan, and the gaps between them, in which none serves. Seats may move while it does.
+  // Every plan, and the gaps between them, in which none serves. A seat that moves while one does
+  // has two places in it.
   findPlans() {
     const {marks} = this.history, plans = [];
     for (const i of this.history.marksOf(KIND.planned, KIND.seat)) {
-      const {at, address, bytes, stream, key} = marks;
+      const {at, address, bytes, key} = marks;
       if (marks.kind[i] === KIND.planned)
         plans.push({mark: i, at: at[i], height: bytes[i], bound: key[i], seats: []});
-      else plans.at(-1)?.seats.push({number: stream[i], at: at[i], address: address[i],
-        bytes: bytes[i], group: key[i]});
+      else plans.at(-1)?.seats.push({at: at[i], address: address[i], bytes: bytes[i],
+        group: key[i]});
     }
     return plans;
   }
 
-  // The step of an instant, if a plan served when it began; else the last one with a plan. Of a
-  // program without steps, all that a plan served.
-  show(instant) {
-    const {history} = this, all = this.plans.map((plan, i) => ({plan, from: plan.at,
-      until: this.plans[i + 1]?.at ?? history.ops}));
+  // Every step that began with a plan; of a program without steps, all that each plan served.
+  findSpans() {
+    const {history, plans} = this;
     const steps = history.steps.map((mark, i) => {
       const from = history.marks.at[mark];
-      return {plan: this.plans.findLast(plan => plan.at <= from), from, number: i + 1,
+      return {plan: plans.findLast(plan => plan.at <= from), from, number: i + 1,
         until: history.marks.at[history.steps[i + 1]] ?? history.ops};
     });
-    const planned = (steps.length ? steps : all).filter(span => span.plan?.seats.length);
-    this.span = planned.find(span => span.from <= instant && instant < span.until)
-      ?? planned.at(-1);
+    const all = plans.map((plan, i) => ({plan, from: plan.at,
+      until: plans[i + 1]?.at ?? history.ops}));
+    return (steps.length ? steps : all).filter(span => span.plan?.seats.length);
+  }
+
+  // The step of an instant, if it began with a plan; else the last one that did.
+  show(instant) {
+    this.span = this.spans.find(span => span.from <= instant && instant < span.until)
+      ?? this.spans.at(-1);
     this.blocks = this.span ? this.blocksOf(this.span) : [];
     this.tell();
     this.redraw();
@@ -92,6 +99,9 @@ class PlannedStep {
         + "planned, and what the plan does not know.";
     byId("plan-words").textContent = words;
     byId("plan-legend").hidden = !this.span;
+  }
+
+  listPlans() {
     byId("plans").replaceChildren(...this.plans.map(plan => element("tr", {},
       element("td", {}, duration(this.history.marks.time[plan.mark])),
       element("td", {}, plan.height ? size(plan.height) : "no plan serves"),
