@@ -16,14 +16,19 @@ class Usage:
         self.after_step = []
 
     def note(self):
-        """Notes the figure once it rests: buffers are freed a little after their last use."""
+        """Notes the figure once it rests: buffers are freed a little after their last use, by
+        threads that a busy machine may keep waiting. So clearly more than ever before is doubted
+        for longer."""
         before, now = None, self.now
-        for _ in range(20):
-            if now == before:
+        for _ in range(50):
+            if now == before and not self._is_new(now):
                 break
             time.sleep(0.02)
             before, now = now, self.now
         self.after_step.append(now)
+
+    def _is_new(self, now):
+        return now is not None and self.after_step and now > 1.1 * max(self.after_step)
 
     def _statistic(self, name):
         return (jax.local_devices()[0].memory_stats() or {}).get(name)
