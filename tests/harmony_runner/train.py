@@ -1,6 +1,7 @@
 """Trains a model by Harmony, and then as Keras does on the same portions. Prints what it saw.
 
-usage: train.py JSON, with model, optimizer, devices, memory (bytes), mode, portion, steps
+usage: train.py JSON, with model, optimizer, devices, memory (bytes), mode, portion, steps, and plan:
+null, or what Harmony is to do instead of planning itself
 """
 
 import json
@@ -32,6 +33,16 @@ class Losses(keras.callbacks.Callback):
         self.seen.append(float(logs["loss"]))
 
 
+def plan_or_portion():
+    if OPTIONS["plan"] is None:
+        return {"portion": OPTIONS["portion"]}
+    forward, backward = ([harmony.Task(first, last, gpu, tuple(portions), saved)
+                          for first, last, gpu, portions, saved in OPTIONS["plan"][kind]]
+                         for kind in ("forward", "backward"))
+    return {"plan": harmony.Plan(OPTIONS["mode"], OPTIONS["devices"], OPTIONS["plan"]["batch"],
+                                 tuple(forward), tuple(backward))}
+
+
 def main():
     keras.utils.set_random_seed(7)
     model = models.MODELS[OPTIONS["model"]]()
@@ -39,7 +50,7 @@ def main():
     x, y = models.batch_of(OPTIONS["model"])
     model.compile(models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]), models.loss())
     attached = harmony.attach(model, devices=DEVICES, memory=OPTIONS["memory"],
-                              mode=OPTIONS["mode"], portion=OPTIONS["portion"])
+                              mode=OPTIONS["mode"], **plan_or_portion())
     seen = Losses()
     model.fit(x, y, batch_size=len(x), epochs=OPTIONS["steps"], shuffle=False, verbose=0,
               callbacks=[seen])

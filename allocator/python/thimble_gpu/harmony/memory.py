@@ -4,6 +4,7 @@ While a portion is computed, a device holds the job's weights, its sums of gradi
 the portion, and what computing takes. If jobs overlap, there are also the weights of the next one.
 Where copies overlap with computing, on GPUs, there are also the inputs of the next portion, and at
 most what has not left yet: the results of the portion before, or the gradients of the job before.
+Results can be more than what computing takes: some are inputs that are handed on as they are.
 """
 
 import dataclasses
@@ -40,8 +41,9 @@ def arrange(jobs, footprints, base, limit):
 def _alone(job, footprint, base, limit):
     alone = base + footprint.weights + footprint.sums + footprint.inputs + footprint.inside
     ahead = alone + footprint.inputs
-    if job.device.is_gpu and ahead + footprint.results <= limit:
+    most = ahead + footprint.results + max(0, footprint.results - footprint.inside)
+    if job.device.is_gpu and most <= limit:
         job.copies_meanwhile = True
-        return Peak(job, ahead, ahead + footprint.results)
+        return Peak(job, ahead, most)
     job.copies_meanwhile = False
     return Peak(job, alone, alone)

@@ -6,9 +6,11 @@ step puts all its jobs into the streams at once; a job waits for the cells of th
 keeps memory bounded are waits too:
   - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
     ready; and portion i is computed when the results of portion i - 2 have left. Where that does
-    not fit, or brings nothing (Job.copies_meanwhile), both wait for portion i - 1;
+    not fit, or brings nothing (Job.copies_meanwhile), inputs of portion i are brought when the
+    results of portion i - 1 have left;
   - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
-    when all of this one has left.
+    when all of this one has left. Its inputs wait for that too, unless both jobs have room for
+    copies meanwhile.
 """
 
 import tensorflow as tf
@@ -95,11 +97,11 @@ class Step:
         weights = lane.weights or self._submit_weights(job, lane.end)
         lane.weights = None
         context = Context()
-        distance = 0 if job.copies_meanwhile else 1
         for number, span in enumerate(job.spans):
-            brought = device.inward.submit(self.bring, job, span, lane.computed[distance])
+            room = lane.computed[0] if job.copies_meanwhile else lane.left[1]
+            brought = device.inward.submit(self.bring, job, span, room)
             computed = device.compute.submit(self._compute, job, span, context, weights, brought,
-                                             lane.left[distance])
+                                             lane.left[0])
             handover = self._submit_handover(job, span, computed)
             left = device.outward.submit(self._take_away, job, span, computed, handover)
             self.announce(job, span, left)
@@ -109,7 +111,7 @@ class Step:
                 lane.weights = self._submit_weights(following, lane.end)
         lane.end = device.outward.submit(self._leave, job, context, computed)
         if not (job.copies_meanwhile and job.overlaps and following.copies_meanwhile):
-            lane.left[1] = lane.end
+            lane.computed = lane.left = [lane.end, lane.end]
         return lane.end
 
     def _submit_handover(self, job, span, computed):
