@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "allocator/swap/machine.h"
 
 namespace thimble {
 namespace {
@@ -47,18 +46,13 @@ std::string ToJson(const OomReport& report) {
       {"watched", report.swap.watched ? 1 : 0},
       {"fits_limit", report.fits_limit},
       {"fits_stitch", report.fits_stitch ? 1 : 0},
-      {"fits_swap", report.swap.fits ? 1 : 0},
-      {"swap_leaves", report.swap.leaves},
-      {"step_ns", report.step_ns},
-      {"bus_out", static_cast<std::uint64_t>(swap::Machine().out_bytes_per_second)},
-      {"bus_in", static_cast<std::uint64_t>(swap::Machine().in_bytes_per_second)},
   };
   return absl::StrCat("{",
                       absl::StrJoin(fields, ", ",
                                     [](std::string* out, const auto& field) {
                                       absl::StrAppend(out, "\"", field.first, "\": ", field.second);
                                     }),
-                      "}\n");
+                      ", \"fits_swap\": \"", SwapCost(report), "\"}\n");
 }
 
 }  // namespace thimble

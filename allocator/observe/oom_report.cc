@@ -62,13 +62,7 @@ std::vector<std::string> Fits(const OomReport& report) {
   std::vector<std::string> fits;
   if (report.fits_limit > 0) fits.push_back(absl::StrCat("limit:", report.fits_limit));
   if (report.fits_stitch) fits.push_back("stitch:on");
-  if (report.swap.fits) {
-    fits.push_back(report.swap.leaves == 0
-                       ? "swap:auto (pieces are moved, and no block leaves)"
-                       : absl::StrCat("swap:auto (", FormatBytes(report.swap.leaves),
-                                      " leave the device, ",
-                                      CopyTime(report.swap.leaves, report.step_ns), ")"));
-  }
+  if (report.swap.fits) fits.push_back(absl::StrCat("swap:auto (", SwapCost(report), ")"));
   return fits;
 }
 
@@ -101,6 +95,13 @@ OomKind KindOf(const OomReport& report) {
   const Bytes allowed = report.limit - std::min(report.reserved, report.limit);
   if (report.shortfall > allowed && report.device_free >= report.shortfall) return OomKind::kLimit;
   return OomKind::kDriver;
+}
+
+std::string SwapCost(const OomReport& report) {
+  if (!report.swap.fits) return "";
+  if (report.swap.leaves == 0) return "pieces are moved, and no block leaves";
+  return absl::StrCat(FormatBytes(report.swap.leaves), " leave the device, ",
+                      CopyTime(report.swap.leaves, report.step_ns));
 }
 
 std::string FormatOom(const OomReport& report, const std::string& op) {

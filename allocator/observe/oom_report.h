@@ -73,6 +73,9 @@ struct OomReport {
 // What the figures say about the cause; needs everything but kind.
 OomKind KindOf(const OomReport& report);
 
+// What swap:auto would cost, in words; "" if the request does not fit with it.
+std::string SwapCost(const OomReport& report);
+
 // The report, the same for logs and exceptions. `op` is who asked, if that is known.
 std::string FormatOom(const OomReport& report, const std::string& op = "");
 

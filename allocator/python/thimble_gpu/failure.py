@@ -39,17 +39,6 @@ def _replay(core, path, failed, conf, **settings):
     return info
 
 
-def _cost(failed):
-    """What swapping costs: the copies, and a step that waits for all of them."""
-    leaves, step = failed["swap_leaves"], failed["step_ns"] / 1e9
-    cost = f"at least {text.size(leaves)} move out and back"
-    if step:
-        copies = leaves / failed["bus_out"] + leaves / failed["bus_in"]
-        cost += (f", an estimated {100 * copies / step:.1f} % slower at "
-                 f"{failed['bus_in'] / 2**30:.1f} GiB/s if computing hides none of it")
-    return cost
-
-
 def _untried(failed):
     """Settings that are off, and that a replay can judge."""
     if failed["swap"]:
@@ -68,7 +57,7 @@ def describe(core, path, failed, conf):
     if failed["fits_limit"]:
         fits.append(f"limit:{failed['fits_limit']}")
     if failed["fits_swap"]:
-        fits.append(f"swap:auto ({_cost(failed)})")
+        fits.append(f"swap:auto ({failed['fits_swap']})")
     elif failed["watched"] and not failed["swap"]:
         fits_not.append("swap:auto")
     untried = _untried(failed)
