@@ -35,8 +35,8 @@ ALLOCATORS = {
     "jax_thimble": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble"}, "thimble"),
 }
 
-# BFC, which serves JAX's "platform" too, counts what it hands out. That is up to twice what was asked
-# for, as its free memory happens to lie, and tells nothing about growth.
+# BFC, which serves JAX's "platform" too, counts what it hands out. That is up to twice what was
+# asked for, as its free memory happens to lie, and tells nothing about growth.
 COUNTS_CHUNKS = ("bfc", "bfc_growth", "jax_default", "jax_growth", "jax_platform")
 
 # XLA 0.10.2 unmaps its memory twice in this mode when it ends, says so, and goes on.

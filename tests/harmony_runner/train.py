@@ -1,7 +1,7 @@
 """Trains a model by Harmony, and then as Keras does on the same portions. Prints what it saw.
 
-usage: train.py JSON, with model, optimizer, devices, memory (bytes), mode, portion, steps, and plan:
-null, or what Harmony is to do instead of planning itself
+usage: train.py JSON, with model, optimizer, devices, memory (bytes), mode, portion, steps, and
+plan: null, or what Harmony is to do instead of planning itself
 """
 
 import json

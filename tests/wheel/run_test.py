@@ -202,11 +202,10 @@ class Run(unittest.TestCase):
         failed = self.thimble(KERAS_DEEP, "--conf", conf, TF_ENABLE_ONEDNN_OPTS="0",
                               TF_CPP_MIN_LOG_LEVEL="0")
         self.assertEqual(failed.returncode, 1, failed.stderr)
-        self.assertRegex(failed.stderr, r"\n  fits with  limit:\d+, or swap:auto \([\d.]+ MiB leave "
-                         r"the device, \d\.\d ms at 12\.3 GiB/s\)\n")
-        self.assertRegex("\n".join(failed.said), r"did not fit \(limit\): .*\nthimble:   it fits with "
-                         r"limit:\d+, or swap:auto \([\d.]+ MiB leave the device, "
-                         r"\d\.\d ms at 12\.3 GiB/s\)\nthimble:   it does not fit with plan:auto")
+        fits = r"limit:\d+, or swap:auto \([\d.]+ MiB leave the device, \d\.\d ms at 12\.3 GiB/s\)\n"
+        self.assertRegex(failed.stderr, r"\n  fits with  " + fits)
+        self.assertRegex("\n".join(failed.said), r"did not fit \(limit\): .*\nthimble:   it fits "
+                         f"with {fits}thimble:   it does not fit with plan:auto")
         swapped = self.thimble(KERAS_DEEP, "--conf", conf + ",swap:auto", TF_ENABLE_ONEDNN_OPTS="0")
         self.assertEqual(swapped.returncode, 0, swapped.stderr)
         self.assertIn("swapped: ", "".join(swapped.said))
@@ -214,8 +213,8 @@ class Run(unittest.TestCase):
     def test_an_out_of_memory_says_what_swapping_would_cost(self):
         conf = "device:cpu,memory:64MiB,limit:20MiB,chunk:1MiB"
         failed = self.thimble(IDLE, "--conf", conf, site=self.bare)
-        found = re.search(r"swap:auto \(4\.00 MiB leave the device, 0\.3 ms at 12\.3 GiB/s; steps are "
-                          r"an estimated ([\d.]+) % slower if computing hides none of it\)",
+        found = re.search(r"swap:auto \(4\.00 MiB leave the device, 0\.3 ms at 12\.3 GiB/s; steps "
+                          r"are an estimated ([\d.]+) % slower if computing hides none of it\)",
                           "\n".join(failed.said))
         self.assertTrue(found, failed.stderr)
         # 0.66 ms of copies in a step of at least 20 ms.
