@@ -132,7 +132,7 @@ TEST(TfAllocator, ARequestWaitsForAFree) {
 TEST(TfAllocator, OnlyTheFirstOfManyWaitsInVain) {
   LogLines log;
   HostArena arena("memory:8MiB");
-  constexpr absl::Duration kRetry = absl::Milliseconds(200);
+  constexpr absl::Duration kRetry = absl::Seconds(1);
   TfAllocator allocator(arena.get(), Named(kRetry));
   void* const most = allocator.AllocateRaw(kAlignment, 6 * kMiB);
   const auto seconds_of = [&](std::size_t bytes) {
