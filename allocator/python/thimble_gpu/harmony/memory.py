@@ -4,7 +4,8 @@ While a portion is computed, a device holds the job's weights, its sums of gradi
 the portion, and what computing takes. If jobs overlap, there are also the weights of the next one.
 Where copies overlap with computing, on GPUs, there are also the inputs of the next portion, and at
 most what has not left yet: the results of the portion before, or the gradients of the job before.
-Results can be more than what computing takes: some are inputs that are handed on as they are.
+Before the next portion is computed, these can be the results of two. And results can be more than
+what computing takes: some are inputs that are handed on as they are.
 """
 
 import dataclasses
@@ -29,7 +30,7 @@ def arrange(jobs, footprints, base, limit):
         early, late = then.weights, 0
         if this.job.copies_meanwhile and following.job.copies_meanwhile:
             early += max(0, then.inputs - now.inputs)
-            late = now.sums + now.results
+            late = now.sums + _waiting(now.results, then.inside)
         this.job.overlaps = this.most + early <= limit and following.most + late <= limit
         if this.job.overlaps:
             this.expected += early
@@ -41,9 +42,14 @@ def arrange(jobs, footprints, base, limit):
 def _alone(job, footprint, base, limit):
     alone = base + footprint.weights + footprint.sums + footprint.inputs + footprint.inside
     ahead = alone + footprint.inputs
-    most = ahead + footprint.results + max(0, footprint.results - footprint.inside)
+    most = ahead + _waiting(footprint.results, footprint.inside)
     if job.device.is_gpu and most <= limit:
         job.copies_meanwhile = True
         return Peak(job, ahead, most)
     job.copies_meanwhile = False
     return Peak(job, alone, alone)
+
+
+def _waiting(results, inside):
+    """Results of one portion beside what computing takes; of two, instead of it."""
+    return results + max(0, results - inside)
