@@ -138,6 +138,54 @@ TEST_F(FrontTest, OutOfMemoryIsExplainedOncePerFailure) {
   EXPECT_EQ(pointer, 0u);
 }
 
+std::string TakeFailure(std::size_t room = 4096) {
+  std::string report(room, '?');
+  const std::size_t length = thimble_front_take_failure(report.data(), room);
+  EXPECT_EQ(report[length], 0);
+  return report.substr(0, length);
+}
+
+TEST_F(FrontTest, AReportIsThereForWhoeverRaisesAnExceptionAndOnce) {
+  TakeFailure();
+  CUdeviceptr pointer = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000 * kMiB), kOutOfMemory);
+  UseDevice(1);
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000 * kMiB), kOutOfMemory);
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string report = TakeFailure();
+  EXPECT_THAT(report, HasSubstr("GPU 1: out of memory (true)"));
+  EXPECT_THAT(said, HasSubstr("thimble: " + report)) << "the same as on stderr";
+  EXPECT_EQ(TakeFailure(), "");
+
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cuMemAlloc_v2(&pointer, 5000 * kMiB), kOutOfMemory);
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(TakeFailure(/*room=*/7), "GPU 1:") << "cut off";
+  EXPECT_EQ(thimble_front_take_failure(nullptr, 100), 0u);
+}
+
+TEST_F(FrontTest, ARequestThatFitsAfterAllHasNoReport) {
+  TakeFailure();
+  const CUstream stream = NewStream();
+  const CUdeviceptr held = Allocate(600 * kMiB, stream);
+  CUdeviceptr pointer = 0;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 500 * kMiB, PoolOf(0), stream), kOutOfMemory);
+  testing::internal::GetCapturedStderr();
+  Free(Allocate(kMiB, stream), stream);  // a smaller one says nothing about it
+  Free(held, stream);
+  EXPECT_NE(TakeFailure(), "");
+
+  const CUdeviceptr again = Allocate(600 * kMiB, stream);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 500 * kMiB, PoolOf(0), stream), kOutOfMemory);
+  testing::internal::GetCapturedStderr();
+  Free(again, stream);
+  Free(Allocate(500 * kMiB, stream), stream);
+  EXPECT_EQ(TakeFailure(), "");
+}
+
 TEST_F(FrontTest, LookedUpFunctionsAreTheFronts) {
   const std::map<std::string, void*> served = {
       {"cuMemAlloc", reinterpret_cast<void*>(cuMemAlloc_v2)},

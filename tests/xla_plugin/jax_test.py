@@ -91,7 +91,11 @@ class Jax(unittest.TestCase):
             print("fits")
         except jax.errors.JaxRuntimeError as error:
             print(str(error).split(":")[0])
+            notes = [note for note in error.__notes__ if note.startswith("thimble: ")]
+            assert len(notes) == 1 and "requested  1000.00 MiB" in notes[0], error.__notes__
     jnp.ones((800 << 18,)).block_until_ready()
+    other = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: of something else", 8)
+    assert not hasattr(other, "__notes__"), "a report is for one exception"
         """)
         self.assertEqual(ended.stdout, "RESOURCE_EXHAUSTED\nRESOURCE_EXHAUSTED\n")
         self.assertIn(len(ended.said), (1, 2), ended.stderr)
@@ -99,6 +103,17 @@ class Jax(unittest.TestCase):
                      "in use     100.00 MiB", "limit of 1.00 GiB", "needs      78.00 MiB more",
                      "holders    2 x 50.00 MiB"):
             self.assertIn(word, ended.stderr)
+
+    def test_the_report_is_in_the_traceback(self):
+        ended = self.site.python("""
+    import jax, jax.numpy as jnp
+    jnp.ones((2000 << 18,)).block_until_ready()
+        """)
+        self.assertEqual(ended.returncode, 1)
+        _, _, traceback = ended.stderr.partition("Traceback (most recent call last)")
+        self.assertRegex(traceback, r"JaxRuntimeError: RESOURCE_EXHAUSTED: .*\n(.*\n)*"
+                         r"thimble: GPU 0: out of memory \(true\).*\n"
+                         r"  requested  1\.95 GiB\n(  .*\n)+")
 
     def test_a_fraction_is_the_limit_for_arena_and_jax(self):
         for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"):

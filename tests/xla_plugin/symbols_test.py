@@ -10,7 +10,7 @@ FRONT = pathlib.Path("xla_plugin/driver_front/libthimble_xla.so")
 FOLDER = pathlib.Path("xla_plugin/driver_front")
 OWN = {
     "thimble_front_abi_version", "thimble_front_arena", "thimble_front_fraction",
-    "thimble_front_open", "thimble_front_start"
+    "thimble_front_open", "thimble_front_start", "thimble_front_take_failure"
 }
 
 

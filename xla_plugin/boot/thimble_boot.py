@@ -1,11 +1,12 @@
 """Makes XLA_PYTHON_CLIENT_ALLOCATOR=thimble work in an unmodified JAX program.
 
 thimble.pth imports this module when the interpreter starts, and only if the variable says so. It
-waits for jaxlib and then does two things:
+waits for jaxlib and then does three things:
 
   - It loads Thimble's driver front, which has the loader's name of the CUDA driver, before JAX's
     plugin asks the loader for that name.
   - It tells JAX's plugin `cuda_async`, a mode in which JAX sends every buffer to the driver.
+  - It adds what Thimble says about a request that did not fit to the exception that JAX raises.
 
 Whatever is wrong gets one line on stderr, and JAX its own default allocator. Without that, JAX
 would refuse the word `thimble` in a place where it loses the GPU without a word.
@@ -20,7 +21,8 @@ VARIABLE = "XLA_PYTHON_CLIENT_ALLOCATOR"
 JAXLIB_VERSIONS = ("0.10.2",)  # with which this is tested; others may call things differently
 DRIVER = "libcuda.so.1"
 FRONT = os.path.join("thimble_gpu", "lib", "libthimble_xla.so")
-FRONT_ABI_VERSION = 1
+FRONT_ABI_VERSION = 2
+MOST_OF_A_REPORT = 8192  # bytes
 HOOKED = "jaxlib.xla_client"
 
 
@@ -107,6 +109,8 @@ def load_front():
     front.thimble_front_start.restype = ctypes.c_char_p
     front.thimble_front_start.argtypes = [ctypes.c_char_p, ctypes.c_double, ctypes.c_int]
     front.thimble_front_fraction.restype = ctypes.c_double
+    front.thimble_front_take_failure.restype = ctypes.c_size_t
+    front.thimble_front_take_failure.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     error = front.thimble_front_open(driver.encode())
     if error:
         raise Refused(f"the CUDA driver {driver} does not open: {error.decode()}")
@@ -171,6 +175,22 @@ def front_options(front, options):
     return {**options, "preallocate": True, "memory_fraction": front.thimble_front_fraction()}
 
 
+def explain_failures(front, error_class):
+    """Exceptions about memory get Thimble's report as a note, which tracebacks show: a notebook
+    shows them, and nothing that a library writes to stderr."""
+    import ctypes
+    original = error_class.__init__
+
+    def __init__(self, *arguments, **more):
+        original(self, *arguments, **more)
+        if arguments and str(arguments[0]).startswith("RESOURCE_EXHAUSTED"):
+            report = ctypes.create_string_buffer(MOST_OF_A_REPORT)
+            if front.thimble_front_take_failure(report, len(report)):
+                self.add_note(f"thimble: {report.value.decode(errors='replace')}")
+
+    error_class.__init__ = __init__
+
+
 def attach(xla_client):
     """Puts the front, if there is one, between JAX and the driver."""
     original = xla_client.generate_pjrt_gpu_plugin_options
@@ -193,6 +213,7 @@ def attach(xla_client):
             try:
                 if not started:
                     start(front, options)
+                    explain_failures(front, xla_client.XlaRuntimeError)
                     started = True
                 return front_options(front, options)
             except Refused as reason:

@@ -72,7 +72,9 @@ CUresult Device::Allocate(std::size_t bytes, std::optional<CUstream> stream, CUd
   void* block = nullptr;
   const thimble_status status =
       thimble_allocate(arena(), bytes, /*alignment=*/0, number, /*key=*/0, &block);
+  if (status == THIMBLE_OUT_OF_MEMORY) failure_.Set(bytes, Named(thimble_last_error()));
   if (status != THIMBLE_OK) return ToResult(status);
+  failure_.Fits(bytes);
   *pointer = reinterpret_cast<std::uintptr_t>(block);
   return kSuccess;
 }
@@ -121,7 +123,11 @@ void Device::Report(const std::string& text) {
   if (text == last_report_ && allocations == allocations_at_last_report_) return;
   last_report_ = text;
   allocations_at_last_report_ = allocations;
-  Say("GPU " + std::to_string(identity_.ordinal) + ": " + text);
+  Say(Named(text));
+}
+
+std::string Device::Named(const std::string& text) const {
+  return "GPU " + std::to_string(identity_.ordinal) + ": " + text;
 }
 
 thimble_stats Device::GetStats() const {

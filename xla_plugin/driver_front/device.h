@@ -17,6 +17,7 @@
 #include "allocator/thimble.h"
 #include "xla_plugin/driver_front/block_table.h"
 #include "xla_plugin/driver_front/cuda_abi.h"
+#include "xla_plugin/driver_front/last_failure.h"
 #include "xla_plugin/driver_front/settings.h"
 #include "xla_plugin/driver_front/stream_table.h"
 
@@ -31,9 +32,10 @@ struct DeviceIdentity {
 
 class Device {
  public:
-  // `settings` and `driver`, a path, must outlive the device.
-  Device(const DeviceIdentity& identity, const Settings& settings, const std::string& driver)
-      : identity_(identity), settings_(settings), driver_(driver) {}
+  // `settings`, `driver`, a path, and `failure` must outlive the device.
+  Device(const DeviceIdentity& identity, const Settings& settings, const std::string& driver,
+         LastFailure& failure)
+      : identity_(identity), settings_(settings), driver_(driver), failure_(failure) {}
 
   const DeviceIdentity& identity() const { return identity_; }
   std::size_t limit() const { return settings_.LimitFor(identity_.total_bytes); }
@@ -65,11 +67,13 @@ class Device {
   // Says what went wrong, unless it is the caller's mistake.
   CUresult ToResult(thimble_status status);
   void Report(const std::string& text);
+  std::string Named(const std::string& text) const;
 
   const DeviceIdentity identity_;
   const Settings& settings_;
   const std::string& driver_;
-  std::mutex mutex_;  // for making the arena, and for what follows
+  LastFailure& failure_;  // of all devices
+  std::mutex mutex_;      // for making the arena, and for what follows
   bool tried_ = false;
   std::vector<int> peers_;
   std::string last_report_;

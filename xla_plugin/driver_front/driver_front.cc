@@ -1,5 +1,7 @@
 #include "xla_plugin/driver_front/driver_front.h"
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <utility>
@@ -52,4 +54,13 @@ thimble_arena* thimble_front_arena(int device) {
   const Front& front = Front::Get();
   const thimble::xla::Device* const found = front.on() ? front.DeviceOf(device) : nullptr;
   return found == nullptr ? nullptr : found->arena();
+}
+
+size_t thimble_front_take_failure(char* buffer, size_t bytes) {
+  if (buffer == nullptr || bytes == 0) return 0;
+  const std::string report = Front::Get().failure().Take();
+  const size_t length = std::min(report.size(), bytes - 1);
+  std::memcpy(buffer, report.data(), length);
+  buffer[length] = 0;
+  return length;
 }

@@ -3,6 +3,7 @@
 #ifndef THIMBLE_DRIVER_FRONT_H_
 #define THIMBLE_DRIVER_FRONT_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "allocator/thimble.h"
@@ -12,7 +13,7 @@ extern "C" {
 #endif
 
 /* Grows by one when a signature or a meaning below changes. */
-#define THIMBLE_FRONT_ABI_VERSION 1
+#define THIMBLE_FRONT_ABI_VERSION 2
 uint32_t thimble_front_abi_version(void);
 
 /* Opens the driver at `path`; from here on all calls are forwarded to it. Once, before anybody else
@@ -31,6 +32,11 @@ double thimble_front_fraction(void);
 /* The arena of a GPU, by the driver's number of it; NULL if it has none (yet). It lives as long as
  * the process. */
 thimble_arena* thimble_front_arena(int device);
+
+/* The report of the last request that did not fit, on any GPU, and only once: what JAX raises says
+ * nothing about it. Writes it to `buffer`, which has room for `bytes`, with a 0 at its end and cut
+ * off where there is no more room. Returns its length; 0 if there is none. */
+size_t thimble_front_take_failure(char* buffer, size_t bytes);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -77,7 +77,7 @@ std::string Front::FindDevices() {
     if (!error.empty()) return error;
     result = Real().cuDeviceGetDefaultMemPool(&identity.pool, identity.handle);
     if (result != kSuccess) return Failed("cuDeviceGetDefaultMemPool", result);
-    devices_.push_back(std::make_unique<Device>(identity, settings_, driver_));
+    devices_.push_back(std::make_unique<Device>(identity, settings_, driver_, failure_));
   }
   return "";
 }

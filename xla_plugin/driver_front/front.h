@@ -15,6 +15,7 @@
 #include "xla_plugin/driver_front/block_table.h"
 #include "xla_plugin/driver_front/cuda_abi.h"
 #include "xla_plugin/driver_front/device.h"
+#include "xla_plugin/driver_front/last_failure.h"
 #include "xla_plugin/driver_front/settings.h"
 
 namespace thimble::xla {
@@ -47,12 +48,14 @@ class Front {
 
   std::optional<HeldBlock> Find(CUdeviceptr inside) const { return blocks_.Find(inside); }
   const Settings& settings() const { return settings_; }
+  LastFailure& failure() { return failure_; }
 
  private:
   std::string FindDevices();
 
   std::string driver_;
   Settings settings_;
+  LastFailure failure_;
   std::vector<std::unique_ptr<Device>> devices_;  // by ordinal
   BlockTable blocks_;
   std::atomic<bool> on_{false};
