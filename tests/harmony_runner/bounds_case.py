@@ -53,18 +53,18 @@ class Job:
         self.overlaps = self.copies_meanwhile = False
         self._footprint, self._passed, self._seconds = footprint, passed, seconds
 
-    def _last(self, kind):
+    def _take_time(self, kind):
         time.sleep(random.random() * self._seconds[kind])
 
     def bring_weights(self):
         weights = Block(self.device, self._footprint.weights)
-        self._last("in")
+        self._take_time("in")
         return weights
 
     def bring(self, *_):
         inputs = [Block(self.device, self._footprint.inputs - self._passed),
                   Block(self.device, self._passed)]
-        self._last("in")
+        self._take_time("in")
         return inputs
 
     def compute(self, context, weights, brought, share, scale):
@@ -73,17 +73,17 @@ class Job:
         made = Block(self.device, self._footprint.results - self._passed)
         workspace = Block(self.device,
                           self._footprint.inside - self._footprint.results + self._passed)
-        self._last("compute")
+        self._take_time("compute")
         del weights, workspace
         return [made, brought[1]]
 
     def take_away(self, results):
-        self._last("out")
+        self._take_time("out")
         del results
         return {"loss": None}
 
     def take_gradients(self, context):
-        self._last("out")
+        self._take_time("out")
         context.sums = None
 
 
