@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <mutex>
 #include <string>
 
@@ -15,20 +16,20 @@ class LastFailure {
  public:
   void Set(std::size_t bytes, std::string report);
 
-  // A request of so many bytes fitted. Almost free as long as none has failed.
+  // A request of so many bytes fitted. One comparison, unless that is as many as the one that
+  // failed.
   void Fits(std::size_t bytes) {
-    if (is_set_.load(std::memory_order_relaxed)) Forget(bytes);
+    if (bytes >= bytes_.load(std::memory_order_relaxed)) Take();
   }
 
   // "" if there is none.
   std::string Take();
 
  private:
-  void Forget(std::size_t bytes);
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  std::atomic<bool> is_set_{false};  // changed with mutex_ held
-  std::mutex mutex_;                 // for what follows
-  std::size_t bytes_ = 0;
+  std::atomic<std::size_t> bytes_{kNone};  // changed with mutex_ held
+  std::mutex mutex_;                       // for what follows
   std::string report_;
 };
 
