@@ -110,6 +110,7 @@ thimble_log_info ToC(const LogSummary& summary) {
   out.duration_ns = summary.duration_ns;
   out.damaged_at = summary.damaged_at;
   out.swapped_at_peak = summary.swapped_at_peak;
+  summary.note.copy(out.note, sizeof(out.note) - 1);
   return out;
 }
 

@@ -6,12 +6,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
 namespace thimble {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -26,6 +30,28 @@ absl::Status CannotRead(const std::string& path, int error) {
 absl::Status CannotWrite(const std::string& path, int error) {
   return absl::UnavailableError(
       absl::StrCat("'", path, "' could not be written: ", std::strerror(error)));
+}
+
+// These give errno, 0 if all went well.
+int Write(absl::string_view text, const std::string& path) {
+  const File file(std::fopen(path.c_str(), "wb"));
+  const bool done = file != nullptr &&
+                    std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                    std::fflush(file.get()) == 0;
+  return done ? 0 : errno;
+}
+
+// Beside it, then in its place.
+int Replace(absl::string_view text, const std::string& path, const fs::file_status& old) {
+  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
+  int failed = Write(text, unfinished);
+  if (failed == 0) {
+    std::error_code error;
+    if (fs::exists(old)) fs::permissions(unfinished, old.permissions(), error);
+    if (std::rename(unfinished.c_str(), path.c_str()) != 0) failed = errno;
+  }
+  if (failed != 0) std::remove(unfinished.c_str());
+  return failed;
 }
 
 }  // namespace
@@ -48,22 +74,17 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::size_t m
 }
 
 absl::Status WriteWholeFile(absl::string_view text, const std::string& path) {
-  const File file(std::fopen(path.c_str(), "wb"));
-  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-      std::fflush(file.get()) != 0) {
-    return CannotWrite(path, errno);
+  std::error_code error;
+  const fs::file_status old = fs::status(path, error);
+  int failed = 0;
+  if (!fs::exists(old)) {
+    failed = Replace(text, path, old);
+  } else if (fs::is_regular_file(old)) {
+    failed = Replace(text, fs::canonical(path, error).string(), old);  // a link stays a link
+  } else {
+    failed = Write(text, path);
   }
-  return absl::OkStatus();
-}
-
-absl::Status ReplaceWholeFile(absl::string_view text, const std::string& path) {
-  const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
-  absl::Status status = WriteWholeFile(text, unfinished);
-  if (status.ok() && std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    status = CannotWrite(path, errno);
-  }
-  if (!status.ok()) std::remove(unfinished.c_str());
-  return status;
+  return failed == 0 ? absl::OkStatus() : CannotWrite(path, failed);
 }
 
 }  // namespace thimble

@@ -1,6 +1,7 @@
 #include "allocator/observe/event_log.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "allocator/base/status_macros.h"
+#include "allocator/base/warn.h"
 
 namespace thimble {
 namespace {
@@ -27,25 +30,44 @@ std::uint64_t NowNs() {
                                         .count());
 }
 
+// That led to this process. It tells a child from its parent, and costs less than getpid().
+std::atomic<int> forks{0};
+[[maybe_unused]] const int counts_forks =
+    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
 Record ToRecord(const Event& event, std::uint64_t time_ns) {
-  return {static_cast<std::uint64_t>(event.kind),   event.address, event.bytes,
-          static_cast<std::uint64_t>(event.stream), event.key,     time_ns};
+  return {static_cast<std::uint32_t>(event.kind),   0,         event.address, event.bytes,
+          static_cast<std::uint64_t>(event.stream), event.key, time_ns};
 }
 
-absl::Status SystemError(absl::string_view what) {
-  return absl::UnavailableError(absl::StrCat(std::string(what), ": ", std::strerror(errno)));
+// A number that no other log has.
+std::uint64_t NewId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()) ^
+         static_cast<std::uint64_t>(getpid()) << 40;
 }
 
-absl::Status WriteAll(int file, const void* data, std::size_t bytes) {
+absl::Status SystemError(const std::string& path, absl::string_view what) {
+  return absl::UnavailableError(
+      absl::StrCat("the event log '", path, "' ", what, ": ", std::strerror(errno)));
+}
+
+// False if that fails; errno says why.
+bool WriteAll(int file, const void* data, std::size_t bytes) {
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
     const ssize_t written = write(file, at, bytes);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return SystemError("the event log could not be written");
+    if (written <= 0) return false;
     at += written;
     bytes -= static_cast<std::size_t>(written);
   }
-  return absl::OkStatus();
+  return true;
+}
+
+bool IsRegular(int file) {
+  struct stat found = {};
+  return fstat(file, &found) == 0 && S_ISREG(found.st_mode);
 }
 
 std::string Unique(const std::string& path) {
@@ -99,26 +121,35 @@ EventLog::~EventLog() {
   Finish().IgnoreError();
 }
 
-bool EventLog::IsOurs() const { return process_.load(std::memory_order_relaxed) == getpid(); }
+bool EventLog::IsOurs() const {
+  return forks_.load(std::memory_order_relaxed) == forks.load(std::memory_order_relaxed);
+}
 
 absl::Status EventLog::Start(const std::string& pattern, std::uint64_t most_events) {
   OpenLogs::Get().Add(this);
   MutexLock lock(&mutex_);
   if (file_ >= 0) return absl::FailedPreconditionError("an event log is being written already");
-  const std::string path = Unique(pattern);
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return SystemError(absl::StrCat("the event log '", path, "' cannot be opened"));
-  if (const absl::Status status = WriteAll(file, &log_format::kHeader, sizeof(log_format::kHeader));
-      !status.ok()) {
+  path_ = Unique(pattern);
+  header_ = {
+      log_format::kMagic, log_format::kVersion, sizeof(Record), log_format::End::kOpen, 0, NewId()};
+  const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return SystemError(path_, "cannot be opened");
+  absl::Status status = tail_.Open(path_, IsRegular(file));
+  if (status.ok() && !WriteAll(file, &header_, sizeof(header_))) {
+    status = SystemError(path_, "could not be written");
+    tail_.Remove();
+    tail_.Close();
+  }
+  if (!status.ok()) {
     close(file);
     return status;
   }
   file_ = file;
   started_ns_ = NowNs();
-  room_ = most_events == 0 ? std::numeric_limits<std::uint64_t>::max() : most_events;
-  process_.store(getpid(), std::memory_order_relaxed);
+  records_ = written_ = 0;
+  most_records_ = most_events == 0 ? std::numeric_limits<std::uint64_t>::max() : most_events;
+  forks_.store(forks.load(std::memory_order_relaxed), std::memory_order_relaxed);
   error_ = absl::OkStatus();
-  buffer_.reserve(kBufferEvents);
   enabled_.store(true, std::memory_order_relaxed);
   return absl::OkStatus();
 }
@@ -132,32 +163,32 @@ absl::Status EventLog::Stop() {
 absl::Status EventLog::Finish() {
   enabled_.store(false, std::memory_order_relaxed);
   if (file_ < 0) return absl::OkStatus();
-  WriteOut();
-  if (error_.ok() && room_ > 0 && IsOurs()) {
-    log_format::Header complete = log_format::kHeader;
-    complete.complete = 1;
-    if (pwrite(file_, &complete, sizeof(complete), 0) != sizeof(complete)) {
-      error_ = SystemError("the event log could not be completed");
-    }
+  if (IsOurs()) {
+    WriteOut();
+    WriteEnd();
   }
   if (close(std::exchange(file_, -1)) != 0 && error_.ok()) {
-    error_ = SystemError("the event log could not be closed");
+    error_ = SystemError(path_, "could not be closed");
   }
+  if (IsOurs() && error_.ok()) tail_.Remove();
+  tail_.Close();
   return error_;
 }
 
 void EventLog::Append(const Event& event) {
+  if (!IsOurs()) return;
   MutexLock lock(&mutex_);
   if (IsOpen()) Add(ToRecord(event, NowNs() - started_ns_));
 }
 
 void EventLog::AppendText(Event event, absl::string_view text) {
+  if (!IsOurs()) return;
   event.stream = StreamId{text.size()};
   MutexLock lock(&mutex_);
   if (!IsOpen()) return;
   Add(ToRecord(event, NowNs() - started_ns_));
   while (!text.empty() && IsOpen()) {
-    Record part = {static_cast<std::uint64_t>(EventKind::kText), 0, 0, 0, 0, 0};
+    Record part = {static_cast<std::uint32_t>(EventKind::kText), 0, 0, 0, 0, 0, 0};
     std::memcpy(&part.address, text.data(), std::min(text.size(), kTextBytes));
     text.remove_prefix(std::min(text.size(), kTextBytes));
     Add(part);
@@ -165,17 +196,50 @@ void EventLog::AppendText(Event event, absl::string_view text) {
 }
 
 void EventLog::Add(const Record& record) {
-  buffer_.push_back(record);
-  --room_;
-  if (buffer_.size() >= kBufferEvents || room_ == 0) WriteOut();
-  if (room_ == 0) enabled_.store(false, std::memory_order_relaxed);
+  // Field by field. Copied whole, it would have to be put together in memory first.
+  Record& slot = tail_[records_];
+  slot.kind = record.kind;
+  slot.check = log_format::CheckOf(record, records_, header_.id);
+  slot.address = record.address;
+  slot.bytes = record.bytes;
+  slot.stream = record.stream;
+  slot.key = record.key;
+  slot.time_ns = record.time_ns;
+  ++records_;
+  if (records_ % log_format::kTailEvents == 0 || records_ == most_records_) WriteOut();
+  if (records_ == most_records_) {
+    enabled_.store(false, std::memory_order_relaxed);
+    WriteEnd();
+  }
 }
 
 void EventLog::WriteOut() {
-  if (!IsOurs()) return buffer_.clear();  // the file is the parent's
-  if (error_.ok()) error_ = WriteAll(file_, buffer_.data(), buffer_.size() * sizeof(Record));
-  buffer_.clear();
-  if (!error_.ok()) enabled_.store(false, std::memory_order_relaxed);
+  if (!error_.ok() || records_ == written_) return;
+  if (WriteAll(file_, &tail_[written_], (records_ - written_) * sizeof(Record))) {
+    written_ = records_;
+  } else {
+    Fail("could not be written");
+  }
+}
+
+void EventLog::WriteEnd() {
+  if (!error_.ok()) return;
+  header_.end = records_ < most_records_ ? log_format::End::kComplete : log_format::End::kBound;
+  header_.records = records_;
+  if (!WriteHeader()) Fail("could not be completed");
+}
+
+bool EventLog::WriteHeader() {
+  return pwrite(file_, &header_, sizeof(header_), 0) == sizeof(header_);
+}
+
+// Told here as well: Stop() may never be called, and its caller may not look.
+void EventLog::Fail(absl::string_view what) {
+  error_ = SystemError(path_, what);
+  enabled_.store(false, std::memory_order_relaxed);
+  header_.end = log_format::End::kFailed;
+  WriteHeader();  // without it, the log looks as if its process was killed
+  Warn(absl::StrCat(error_.message(), ". It ends here; the program goes on without it."));
 }
 
 }  // namespace thimble

@@ -41,7 +41,6 @@ class Builder {
  public:
   explicit Builder(const LogContents& log) : log_(log) {
     out_.version = log.version;
-    out_.damage = log.damage;
     out_.texts = log.texts;
     for (const char* const name : kNames) out_.columns.push_back({name, 0, ""});
   }
@@ -199,8 +198,7 @@ void LogColumns::Column::AddSigned(std::int64_t number) {
 LogColumns ToColumns(const LogContents& log) { return Builder(log).Build(); }
 
 std::string ToText(const LogColumns& columns) {
-  std::string text = absl::StrCat("{\"version\":", columns.version, ",\"damage\":");
-  AppendJson(columns.damage, &text);
+  std::string text = absl::StrCat("{\"version\":", columns.version);
   const char* separator = ",\"columns\":[";
   for (const LogColumns::Column& column : columns.columns) {
     absl::StrAppend(&text, separator, "{\"name\":\"", column.name, "\",\"count\":", column.count,

@@ -47,7 +47,6 @@ struct LogColumns {
   std::vector<Group> groups;
   std::vector<std::string> texts;  // of requests that were refused
   std::uint32_t version = 0;
-  std::string damage;
 };
 
 LogColumns ToColumns(const LogContents& log);

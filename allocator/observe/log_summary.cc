@@ -17,6 +17,7 @@ LogSummary Summarize(const LogContents& log) {
   LogSummary summary;
   summary.events = log.records;
   summary.complete = log.complete;
+  summary.note = log.note;
   summary.out_of_memory = log.texts.size();
   summary.duration_ns = events.empty() ? 0 : events.back().time_ns;
   summary.damaged_at = log.damage.empty() ? 0 : log.records + 1;

@@ -33,6 +33,7 @@ struct LogSummary {
   std::uint64_t damaged_at =
       0;                      // number of the record that makes no sense, counted from 1; 0: none
   Bytes swapped_at_peak = 0;  // on the host when peak_in_use was reached first
+  std::string note;           // as in LogContents
 };
 
 LogSummary Summarize(const LogContents& log);

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/warn.h"
 #include "allocator/base/whole_file.h"
 #include "allocator/observe/log_reader.h"
 #include "allocator/observe/rmm_csv.h"
@@ -155,8 +157,10 @@ absl::StatusOr<Trace> ReadTraceOrLog(const std::string& path) {
     THIMBLE_ASSIGN_OR_RETURN(const std::vector<Event> events, ParseRmmCsv(text, path));
     return TraceFromEvents(events);
   }
-  THIMBLE_ASSIGN_OR_RETURN(const std::vector<Event> events, ReadEventLog(path));
-  return TraceFromEvents(events);
+  THIMBLE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(path));
+  THIMBLE_RETURN_IF_ERROR(CheckUndamaged(log, path));
+  if (!log.complete) Warn(absl::StrCat("'", path, "': ", log.note));
+  return TraceFromEvents(log.events);
 }
 
 }  // namespace thimble

@@ -22,7 +22,8 @@ absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events);
 // With made-up addresses, one per id, and no times; accesses are left out.
 std::vector<Event> EventsFromTrace(const Trace& trace);
 
-// A trace from a file: an event log, a log of RMM's (rmm_csv.h), or the text of a trace.
+// A trace from a file: an event log, a log of RMM's (rmm_csv.h), or the text of a trace. A damaged
+// log is refused; for one that is not complete, a line on standard error says so.
 absl::StatusOr<Trace> ReadTraceOrLog(const std::string& path);
 
 }  // namespace thimble

@@ -133,7 +133,7 @@ absl::StatusOr<Learned> ReadPlanFile(const std::string& path) {
 }
 
 absl::Status WritePlanFile(const Learned& learned, const std::string& path) {
-  return ReplaceWholeFile(EncodeLearned(learned), path);
+  return WriteWholeFile(EncodeLearned(learned), path);
 }
 
 }  // namespace thimble

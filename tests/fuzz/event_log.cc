@@ -1,5 +1,5 @@
 // Any file is either refused with the reason, or read record by record up to the first that makes
-// no sense; whatever was read can be summed up and drawn.
+// no sense; whatever was read can be summed up and drawn, and a log that is not complete says why.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,13 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "allocator/observe/log_columns.h"
+#include "allocator/observe/log_format.h"
 #include "allocator/observe/log_reader.h"
 #include "allocator/observe/log_summary.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  constexpr std::size_t kHeaderBytes = 16;
-  constexpr std::size_t kRecordBytes = 48;
   static const int file = memfd_create("event_log", MFD_CLOEXEC);
   static const std::string path = absl::StrCat("/proc/self/fd/", file);
   FUZZ_EXPECT(ftruncate(file, 0) == 0);
@@ -28,10 +27,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_EXPECT(absl::StrContains(strict.status().message(), path));
   }
   if (!log.ok()) return 0;
-  const std::size_t records = (size - kHeaderBytes) / kRecordBytes;
+  const std::size_t header =
+      log->version < 3 ? thimble::log_format::kOldHeaderBytes : sizeof(thimble::log_format::Header);
+  const std::size_t records = (size - header) / sizeof(thimble::log_format::Record);
   FUZZ_EXPECT(thimble::IsEventLog(path));
   FUZZ_EXPECT(log->damage.empty() ? log->records == records : log->records < records);
   FUZZ_EXPECT(!log->complete || log->damage.empty());
+  FUZZ_EXPECT(log->complete == log->note.empty());
   FUZZ_EXPECT(log->events.size() <= log->records);
   std::size_t ooms = 0;
   for (const thimble::Event& event : log->events) {

@@ -137,7 +137,7 @@ TEST_F(LogTrace, OpsBecomeAccesses) {
   const std::string path = ::testing::TempDir() + "/log_ops_test.log";
   ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
   const Address first = Allocate(kBlock, kFirst);
-  const Address small = Allocate(kChunk, kFirst);
+  const Address small = Allocate(kChunk / 2, kFirst);
   ASSERT_TRUE(arena_->Pin({first, small}, {/*key=*/0xabc, /*step=*/1}).ok());
   const Address result = Allocate(2 * kBlock, kFirst);
   ASSERT_TRUE(arena_->Unpin({first, small}, {result}, kFirst, false).ok());
