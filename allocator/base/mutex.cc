@@ -8,17 +8,21 @@ namespace thimble {
 
 #ifdef THIMBLE_DEBUG
 namespace {
-// One bit per rank held by this thread: a higher bit than all others is the only legal next one.
+// One bit per rank held by this thread: a higher bit than all others is the only legal next one,
+// and the same bit in a fork.
 thread_local std::uint32_t held_ranks = 0;
+
+std::uint32_t BitOf(LockRank rank) { return std::uint32_t{1} << static_cast<unsigned>(rank); }
 }  // namespace
 
 void NoteLock(LockRank rank) {
-  const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(rank);
-  THIMBLE_CHECK(held_ranks < bit, "a lock was taken out of rank order");
-  held_ranks |= bit;
+  const bool forks = (held_ranks & BitOf(LockRank::kForks)) != 0;
+  const std::uint32_t others = forks ? held_ranks & ~BitOf(rank) : held_ranks;
+  THIMBLE_CHECK(others < BitOf(rank), "a lock was taken out of rank order");
+  held_ranks |= BitOf(rank);
 }
 
-void NoteUnlock(LockRank rank) { held_ranks &= ~(std::uint32_t{1} << static_cast<unsigned>(rank)); }
+void NoteUnlock(LockRank rank) { held_ranks &= ~BitOf(rank); }
 #else
 void NoteLock(LockRank) {}
 void NoteUnlock(LockRank) {}

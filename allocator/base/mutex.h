@@ -1,6 +1,7 @@
 // The only locks in Thimble. Each has a rank; a thread may only take a lock of a higher rank than
-// every lock it holds. Debug builds (THIMBLE_DEBUG) check that on every Lock and stop at the first
-// violation, long before it becomes a deadlock.
+// every lock it holds. One thread may hold several of a rank: the one that forks, which holds
+// kForks and takes all of them (fork.h). Debug builds (THIMBLE_DEBUG) check that on every Lock and
+// stop at the first violation, long before it becomes a deadlock.
 //
 // One lock for all uses. Taking it is one atomic exchange and giving it back a plain store, which
 // is less than std::mutex needs; almost always nobody waits. Who does wait spins for as long as
@@ -18,14 +19,16 @@ namespace thimble {
 
 // The lock order, outermost first. allocator/README.md explains who holds what.
 enum class LockRank : std::uint8_t {
-  kRegistry = 1,  // which arenas exist (process)
-  kArena = 2,     // one per device: the slow path
-  kWorker = 3,    // one per arena: whether its thread has work
-  kRack = 4,      // one per arena: which magazines it has
-  kMagazine = 5,  // one per thread and arena: cached small blocks
-  kDriver = 6,    // one per driver: its own tables
-  kOpenLogs = 7,  // which logs are being written (process)
-  kEventLog = 8,  // one per log: the buffer on its way to the file
+  kForks = 0,         // who is told about forks (process)
+  kRegistry = 1,      // which arenas exist (process)
+  kArena = 2,         // one per device: the slow path
+  kWorker = 3,        // one per arena: whether its thread has work
+  kRack = 4,          // one per arena: which magazines it has
+  kMagazine = 5,      // one per thread and arena: cached small blocks
+  kDriver = 6,        // one per driver: its own tables
+  kOpenLogs = 7,      // which logs are being written (process)
+  kEventLog = 8,      // one per log: the buffer on its way to the file
+  kForkChildren = 9,  // which children there are (process)
 };
 
 // Debug bookkeeping of the calling thread. No-ops unless THIMBLE_DEBUG.

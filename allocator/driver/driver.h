@@ -90,6 +90,10 @@ class Driver {
 
   virtual absl::StatusOr<MemoryInfo> GetMemoryInfo() = 0;
 
+  // The process is about to fork (fork.h): a child that can use this device's memory finds `host`
+  // at `device`.
+  virtual void LeaveToChild(Address /*device*/, const void* /*host*/, Bytes /*bytes*/) {}
+
   // Who wants to hear of every block that is handed out or comes back; null: nobody. Lives as long
   // as the driver.
   virtual EventSink* listener() { return nullptr; }

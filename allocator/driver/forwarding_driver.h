@@ -38,6 +38,9 @@ class ForwardingDriver : public Driver {
   }
   absl::Status Wait(StreamId stream, StreamSeq point) override { return base_.Wait(stream, point); }
   absl::StatusOr<MemoryInfo> GetMemoryInfo() override { return base_.GetMemoryInfo(); }
+  void LeaveToChild(Address device, const void* host, Bytes bytes) override {
+    base_.LeaveToChild(device, host, bytes);
+  }
   EventSink* listener() override { return base_.listener(); }
 
  protected:

@@ -15,7 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "allocator/base/fork.h"
 #include "allocator/base/status_macros.h"
+#include "allocator/base/warn.h"
 
 namespace thimble {
 namespace {
@@ -78,18 +80,18 @@ absl::StatusOr<Address> MapAligned(Bytes bytes, Bytes alignment) {
   return address;
 }
 
-// A part of the file at addresses that are reserved; no access yet, and never in a core dump.
-absl::Status MapFile(AddressRange range, int file, Bytes offset) {
-  void* const at = Pointer(range.address);
-  if (mmap(at, range.bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-           static_cast<off_t>(offset)) == MAP_FAILED) {
+// A part of the file at addresses that are reserved, never in a core dump. Linux replaces what was
+// mapped there as one step: no thread can meet the place between the two.
+absl::Status MapFile(int file, const Window& window) {
+  void* const at = Pointer(window.address);
+  const int protection = window.accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+  const int sharing = window.is_private ? MAP_PRIVATE : MAP_SHARED;
+  if (mmap(at, window.file.bytes, protection, sharing | MAP_FIXED | MAP_NORESERVE, file,
+           static_cast<off_t>(window.file.offset)) == MAP_FAILED) {
     return SystemError("mmap of a chunk");
   }
-  if (madvise(at, range.bytes, MADV_DONTDUMP) == 0) return absl::OkStatus();
-  const absl::Status status = SystemError("madvise");
-  // If even this is refused, the addresses are still without access: all that vacant promises.
-  MapVacant(range.address, range.bytes, MAP_FIXED).IgnoreError();
-  return status;
+  if (madvise(at, window.file.bytes, MADV_DONTDUMP) == 0) return absl::OkStatus();
+  return SystemError("madvise");
 }
 
 // Opens the range. If the kernel stops half-way, closes again what was closed before.
@@ -146,7 +148,9 @@ absl::StatusOr<int> OpenFile() {
 absl::StatusOr<std::unique_ptr<HostDriver>> HostDriver::Open(const HostOptions& options) {
   THIMBLE_RETURN_IF_ERROR(CheckOptions(options));
   THIMBLE_ASSIGN_OR_RETURN(const int file, OpenFile());
-  return std::unique_ptr<HostDriver>(new HostDriver(options, file));
+  std::unique_ptr<HostDriver> driver(new HostDriver(options, file));
+  AddForkListener(LockRank::kDriver, driver.get());
+  return driver;
 }
 
 HostDriver::HostDriver(const HostOptions& options, int file)
@@ -157,6 +161,7 @@ HostDriver::HostDriver(const HostOptions& options, int file)
       file_ranges_(kFileBytes) {}
 
 HostDriver::~HostDriver() {
+  RemoveForkListener(this);
   MutexLock lock(&mutex_);
   for (const AddressRange& range : table_.Reservations()) {
     munmap(Pointer(range.address), range.bytes);
@@ -221,7 +226,8 @@ absl::Status HostDriver::Release(Address address, Bytes bytes) {
 absl::StatusOr<ChunkHandle> HostDriver::Create(Bytes bytes) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
-  const Bytes free_bytes = properties_.total_bytes - file_ranges_.taken_bytes();
+  ReclaimFromChildren();
+  const Bytes free_bytes = properties_.total_bytes - taken_bytes();
   if (bytes > free_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a chunk of ", bytes, " bytes: ", free_bytes,
                                                      " of ", properties_.total_bytes, " are free"));
@@ -232,7 +238,7 @@ absl::StatusOr<ChunkHandle> HostDriver::Create(Bytes bytes) {
 
 absl::Status HostDriver::Destroy(ChunkHandle chunk) {
   MutexLock lock(&mutex_);
-  THIMBLE_ASSIGN_OR_RETURN(const std::optional<FileRange> dead, table_.RemoveChunk(chunk));
+  THIMBLE_ASSIGN_OR_RETURN(const std::optional<DeadRange> dead, table_.RemoveChunk(chunk));
   if (dead) FreeBytes(*dead);
   return absl::OkStatus();
 }
@@ -243,12 +249,16 @@ absl::StatusOr<ChunkHandle> HostDriver::Share(ChunkHandle chunk) {
 }
 
 absl::Status HostDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
-  const AddressRange range{address, bytes};
   MutexLock lock(&mutex_);
-  THIMBLE_ASSIGN_OR_RETURN(const FileRange file, table_.Map(range, chunk));
+  ReclaimFromChildren();
+  THIMBLE_ASSIGN_OR_RETURN(const Window window, table_.Map({address, bytes}, chunk));
   absl::Status status = BookAreas();
-  if (status.ok()) status = MapFile(range, file_, file.offset);
-  if (status.ok()) return status;
+  if (status.ok()) {
+    status = MapFile(file_, window);
+    if (status.ok()) return status;
+    // If even this is refused, the addresses are still without access: all that vacant promises.
+    MapVacant(address, bytes, MAP_FIXED).IgnoreError();
+  }
   table_.Unmap(address);  // the chunk has its handle, so no byte dies here
   SettleAreas();
   return status;
@@ -258,7 +268,7 @@ absl::Status HostDriver::Unmap(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckUnmap({address, bytes}));
   THIMBLE_RETURN_IF_ERROR(FreeAreas([&] { return MapVacant(address, bytes, MAP_FIXED).status(); }));
-  const std::optional<FileRange> dead = table_.Unmap(address);
+  const std::optional<DeadRange> dead = table_.Unmap(address);
   SettleAreas();
   if (dead) FreeBytes(*dead);
   return absl::OkStatus();
@@ -276,13 +286,73 @@ absl::Status HostDriver::SetAccess(Address address, Bytes bytes) {
   return status;
 }
 
-void HostDriver::FreeBytes(FileRange dead) {
+void HostDriver::FreeBytes(DeadRange dead) {
+  if (dead.frozen && HasForkChildren()) {
+    left_to_children_.push_back(dead.file);
+    left_to_children_bytes_ += dead.file.bytes;
+  } else {
+    Punch(dead.file);
+  }
+}
+
+void HostDriver::Punch(FileRange dead) {
   // If the kernel refuses, the pages stay until the range is used again: nothing is lost.
   while (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(dead.offset), static_cast<off_t>(dead.bytes)) != 0 &&
          errno == EINTR) {
   }
   file_ranges_.Give(dead.offset, dead.bytes);
+}
+
+void HostDriver::ReclaimFromChildren() {
+  if (!table_.has_frozen() && left_to_children_.empty()) return;
+  if (HasForkChildren()) return;
+  table_.Thaw();
+  for (const FileRange& dead : left_to_children_) Punch(dead);
+  left_to_children_.clear();
+  left_to_children_bytes_ = 0;
+}
+
+void HostDriver::LeaveToChild(Address device, const void* host, Bytes bytes) {
+  void* const copy =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) {
+    Warn(
+        absl::StrFormat("the child of this fork has no memory for %d bytes that are swapped out: "
+                        "it ends if it uses them",
+                        bytes));
+    return;
+  }
+  std::memcpy(copy, host, bytes);
+  MutexLock lock(&mutex_);
+  for_child_.push_back({device, copy, bytes});
+}
+
+void HostDriver::BeforeFork() {
+  mutex_.Lock();
+  for (const Window& window : table_.Freeze()) {
+    const absl::Status status = MapFile(file_, window);
+    if (status.ok()) continue;
+    // Bytes that the child cannot have for itself it must not have at all.
+    madvise(Pointer(window.address), window.file.bytes, MADV_DONTFORK);
+    Warn(
+        absl::StrFormat("the child of this fork gets no copy of %d bytes and ends if it uses "
+                        "them (%s)",
+                        window.file.bytes, status.message()));
+  }
+  SettleAreas();
+}
+
+void HostDriver::AfterFork(ForkSide side) {
+  for (const ForChild& one : for_child_) {
+    if (side == ForkSide::kParent) {
+      munmap(one.copy, one.bytes);
+    } else {
+      mremap(one.copy, one.bytes, one.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, Pointer(one.device));
+    }
+  }
+  for_child_.clear();
+  mutex_.Unlock();
 }
 
 absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {
@@ -347,7 +417,7 @@ absl::Status HostDriver::Wait(StreamId stream, StreamSeq point) {
 
 absl::StatusOr<MemoryInfo> HostDriver::GetMemoryInfo() {
   MutexLock lock(&mutex_);
-  return MemoryInfo{properties_.total_bytes - file_ranges_.taken_bytes(), properties_.total_bytes};
+  return MemoryInfo{properties_.total_bytes - taken_bytes(), properties_.total_bytes};
 }
 
 absl::StatusOr<Bytes> HostDriver::Translate(Address address) const {

@@ -11,6 +11,9 @@
 //     the file. No chunk is ever part of a core dump.
 //   - Work on a stream is done when it is submitted: every recorded point is already passed.
 //
+// Forks. A child has the bytes of the moment of the fork, and what either process writes from then
+// on is its own, as with all other memory: see ShadowTable. The child cannot call the driver.
+//
 // Areas. Linux allows a process vm.max_map_count areas (65,530 unless changed), and everything in
 // the process draws on them. Neighbouring chunks that are neighbours in the file share one, and
 // chunks made one after another are neighbours. The cap is handled so:
@@ -30,6 +33,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "allocator/base/fork.h"
 #include "allocator/base/mutex.h"
 #include "allocator/base/range_pool.h"
 #include "allocator/driver/driver.h"
@@ -44,7 +48,7 @@ struct HostOptions {
   std::uint64_t max_areas = 0;    // 0: three quarters of vm.max_map_count
 };
 
-class HostDriver : public Driver {
+class HostDriver : public Driver, private ForkListener {
  public:
   static absl::StatusOr<std::unique_ptr<HostDriver>> Open(const HostOptions& options);
 
@@ -66,6 +70,8 @@ class HostDriver : public Driver {
   absl::StatusOr<bool> Passed(StreamId stream, StreamSeq point) override;
   absl::Status Wait(StreamId stream, StreamSeq point) override;
   absl::StatusOr<MemoryInfo> GetMemoryInfo() override;
+
+  void LeaveToChild(Address device, const void* host, Bytes bytes) override;
 
   // A second handle for a chunk, as whoever imported it would hold (R8). It is destroyed on its
   // own.
@@ -93,8 +99,23 @@ class HostDriver : public Driver {
   template <typename Function>
   absl::Status FreeAreas(Function function) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Nothing refers to these bytes any more.
-  void FreeBytes(FileRange dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing refers to these bytes any more, but perhaps a child.
+  void FreeBytes(DeadRange dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Punch(FileRange dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What children kept from being freed or shared, if they are gone.
+  void ReclaimFromChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Bytes taken_bytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return file_ranges_.taken_bytes() - left_to_children_bytes_;
+  }
+
+  void BeforeFork() ABSL_NO_THREAD_SAFETY_ANALYSIS override;
+  void AfterFork(ForkSide side) ABSL_NO_THREAD_SAFETY_ANALYSIS override;
+
+  struct ForChild {
+    Address device;
+    void* copy;
+    Bytes bytes;
+  };
 
   const DriverProperties properties_;
   const std::uint64_t max_areas_;
@@ -103,6 +124,9 @@ class HostDriver : public Driver {
   mutable Mutex mutex_{LockRank::kDriver};
   ShadowTable table_ ABSL_GUARDED_BY(mutex_);
   RangePool file_ranges_ ABSL_GUARDED_BY(mutex_);  // which bytes of the file are chunks
+  std::vector<FileRange> left_to_children_ ABSL_GUARDED_BY(mutex_);  // of these, dead here
+  Bytes left_to_children_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<ForChild> for_child_ ABSL_GUARDED_BY(mutex_);  // until the fork is over
   SpareAreas spare_areas_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t booked_areas_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<StreamId, StreamSeq> recorded_ ABSL_GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "allocator/base/check.h"
@@ -106,7 +107,7 @@ ChunkHandle ShadowTable::AddHandle(Bytes offset) {
   return handle;
 }
 
-absl::StatusOr<std::optional<FileRange>> ShadowTable::RemoveChunk(ChunkHandle chunk) {
+absl::StatusOr<std::optional<DeadRange>> ShadowTable::RemoveChunk(ChunkHandle chunk) {
   const auto found = handles_.find(chunk);
   if (found == handles_.end()) return UnknownChunk(chunk);
   const Bytes offset = found->second;
@@ -115,15 +116,15 @@ absl::StatusOr<std::optional<FileRange>> ShadowTable::RemoveChunk(ChunkHandle ch
   return ForgetIfDead(offset);
 }
 
-std::optional<FileRange> ShadowTable::ForgetIfDead(Bytes offset) {
+std::optional<DeadRange> ShadowTable::ForgetIfDead(Bytes offset) {
   const auto found = references_.find(offset);
   if (found->second.handles + found->second.mappings > 0) return std::nullopt;
-  const FileRange dead{offset, found->second.bytes};
+  const DeadRange dead{{offset, found->second.bytes}, found->second.frozen};
   references_.erase(found);
   return dead;
 }
 
-absl::StatusOr<FileRange> ShadowTable::Map(AddressRange range, ChunkHandle chunk) {
+absl::StatusOr<Window> ShadowTable::Map(AddressRange range, ChunkHandle chunk) {
   THIMBLE_RETURN_IF_ERROR(CheckAligned(range));
   const auto found = handles_.find(chunk);
   if (found == handles_.end()) return UnknownChunk(chunk);
@@ -140,10 +141,11 @@ absl::StatusOr<FileRange> ShadowTable::Map(AddressRange range, ChunkHandle chunk
   }
   const FileRange file{found->second, references.bytes};
   const Neighbours around = NeighboursOf(range, *home, next);
-  const auto added = mappings_.emplace_hint(next, range.address, Mapping{file});
+  const Mapping mapping{file, /*accessible=*/false, /*is_private=*/references.frozen};
+  const auto added = mappings_.emplace_hint(next, range.address, mapping);
   areas_ = areas_ - Borders(around, nullptr) + Borders(around, &added->second);
   ++references.mappings;
-  return file;
+  return Window{range.address, file, mapping.accessible, mapping.is_private};
 }
 
 absl::Status ShadowTable::CheckUnmap(AddressRange range) const {
@@ -156,7 +158,7 @@ absl::Status ShadowTable::CheckUnmap(AddressRange range) const {
   return absl::OkStatus();
 }
 
-std::optional<FileRange> ShadowTable::Unmap(Address address) {
+std::optional<DeadRange> ShadowTable::Unmap(Address address) {
   const auto found = mappings_.find(address);
   THIMBLE_CHECK(found != mappings_.end(), "T1: unknown mapping");
   const FileRange file = found->second.file;
@@ -166,6 +168,35 @@ std::optional<FileRange> ShadowTable::Unmap(Address address) {
   mappings_.erase(found);
   --references_.at(file.offset).mappings;
   return ForgetIfDead(file.offset);
+}
+
+std::vector<Window> ShadowTable::Freeze() {
+  std::vector<Window> changed;
+  for (auto& [offset, references] : references_) references.frozen = true;
+  has_frozen_ = !references_.empty();
+  for (auto& [address, mapping] : mappings_) {
+    if (std::exchange(mapping.is_private, true)) continue;
+    if (!changed.empty()) {
+      Window& last = changed.back();
+      if (last.address + last.file.bytes == address &&
+          last.file.offset + last.file.bytes == mapping.file.offset &&
+          last.accessible == mapping.accessible) {
+        last.file.bytes += mapping.file.bytes;
+        continue;
+      }
+    }
+    changed.push_back({address, mapping.file, mapping.accessible, /*is_private=*/true});
+  }
+  areas_ = CountAreas();
+  return changed;
+}
+
+void ShadowTable::Thaw() {
+  has_frozen_ = false;
+  for (auto& [offset, references] : references_) {
+    references.frozen = references.frozen && references.mappings > 0;
+    has_frozen_ = has_frozen_ || references.frozen;
+  }
 }
 
 absl::StatusOr<std::vector<AddressRange>> ShadowTable::GrantAccess(AddressRange range) {
@@ -260,6 +291,7 @@ std::uint64_t ShadowTable::Border(Side left, Side right) {
   if (left.mapping == nullptr || right.mapping == nullptr) return 1;
   const FileRange file = left.mapping->file;
   const bool one_area = left.mapping->accessible == right.mapping->accessible &&
+                        left.mapping->is_private == right.mapping->is_private &&
                         file.offset + file.bytes == right.mapping->file.offset;
   return one_area ? 0 : 1;
 }
@@ -268,34 +300,40 @@ std::uint64_t ShadowTable::Borders(const Neighbours& around, const Mapping* midd
   return Border(around.left, {middle}) + Border({middle}, around.right);
 }
 
+std::uint64_t ShadowTable::CountAreas() const {
+  std::uint64_t areas = reservations_.size();
+  for (auto next = mappings_.begin(); next != mappings_.end();) {
+    const auto& [address, mapping] = *next++;
+    const AddressRange range{address, mapping.file.bytes};
+    const Neighbours around = NeighboursOf(range, *ReservationOf(range), next);
+    areas += Border({&mapping}, around.right);
+    // A border with a mapping to the left was counted there.
+    if (around.left.mapping == nullptr) areas += Border(around.left, {&mapping});
+  }
+  return areas;
+}
+
 void ShadowTable::CheckInvariants() const {
-  std::uint64_t areas = 0;
   Address previous_end = 0;
   for (const auto& [address, bytes] : reservations_) {
     THIMBLE_CHECK(address >= previous_end && bytes > 0, "T1: reservations overlap");
     previous_end = address + bytes;
-    ++areas;
   }
   absl::flat_hash_map<Bytes, References> counted;
   for (const auto& [handle, offset] : handles_) ++counted[offset].handles;
   previous_end = 0;
-  for (auto next = mappings_.begin(); next != mappings_.end();) {
-    const auto& [address, mapping] = *next++;
+  for (const auto& [address, mapping] : mappings_) {
     const AddressRange range{address, mapping.file.bytes};
-    const std::optional<AddressRange> home = ReservationOf(range);
-    THIMBLE_CHECK(home.has_value(), "T1: a mapping outside of every reservation");
+    THIMBLE_CHECK(ReservationOf(range).has_value(), "T1: a mapping outside of every reservation");
     THIMBLE_CHECK(address >= previous_end, "T1: mappings overlap");
     previous_end = End(range);
-    const Neighbours around = NeighboursOf(range, *home, next);
-    areas += Border({&mapping}, around.right);
-    // A border with a mapping to the left was counted there.
-    if (around.left.mapping == nullptr) areas += Border(around.left, {&mapping});
     ++counted[mapping.file.offset].mappings;
     const auto known = references_.find(mapping.file.offset);
     THIMBLE_CHECK(known != references_.end(), "T2: a mapping of a forgotten file range");
     THIMBLE_CHECK(known->second.bytes == mapping.file.bytes, "T3: a mapping of another size");
+    THIMBLE_CHECK(mapping.is_private || !known->second.frozen, "T5: a frozen chunk can be written");
   }
-  THIMBLE_CHECK(areas == areas_, "T4: areas are miscounted");
+  THIMBLE_CHECK(CountAreas() == areas_, "T4: areas are miscounted");
   THIMBLE_CHECK(counted.size() == references_.size(), "T2: a file range without references");
   for (const auto& [offset, count] : counted) {
     const References& known = references_.at(offset);

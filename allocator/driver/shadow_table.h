@@ -9,14 +9,19 @@
 // access is the same and their bytes are neighbours in the file; so do neighbouring vacant
 // addresses.
 //
+// A fork freezes what is there: from then on a child may read those bytes of the file, so nobody
+// writes to them any more. Frozen chunks are mapped privately; what is written goes into pages of
+// the process. Two mappings of a frozen chunk do not show the same bytes, which only oracles in
+// tests could tell: of a block in use, every byte is reached by one address.
+//
 // Invariants (CheckInvariants):
 //   T1  Reservations do not overlap; every mapping lies inside one; mappings do not overlap.
 //   T2  A file range is known if and only if a handle or a mapping refers to it, and its counts of
 //       both are right (R7, R8).
 //   T3  A mapping is exactly as large as its file range (R1).
-//   T4  areas() is what a walk over all reservations counts. The kernel never has more: it merges
-//   at
-//       least what is merged here.
+//   T4  areas() is what a walk over all reservations counts. Until a fork, the kernel never has
+//       more: it merges at least what is merged here.
+//   T5  Every mapping of a frozen chunk is private.
 //
 // Not thread-safe: HostDriver holds its lock around every call.
 #pragma once
@@ -45,6 +50,20 @@ struct AddressRange {
   Bytes bytes = 0;
 };
 
+// Bytes of the file that nothing refers to any more.
+struct DeadRange {
+  FileRange file;
+  bool frozen = false;  // but a child may
+};
+
+// How a part of the file is mapped.
+struct Window {
+  Address address = 0;
+  FileRange file;
+  bool accessible = false;
+  bool is_private = false;
+};
+
 class ShadowTable {
  public:
   explicit ShadowTable(Bytes granularity) : granularity_(granularity) {}
@@ -63,13 +82,20 @@ class ShadowTable {
   // A second handle for the same bytes, as an importer of an exported chunk holds (R8).
   absl::StatusOr<ChunkHandle> ShareChunk(ChunkHandle chunk);
   // The file range if this was the last reference to it (R7).
-  absl::StatusOr<std::optional<FileRange>> RemoveChunk(ChunkHandle chunk);
+  absl::StatusOr<std::optional<DeadRange>> RemoveChunk(ChunkHandle chunk);
 
-  // R1, R2, R5. Says which part of the file to map.
-  absl::StatusOr<FileRange> Map(AddressRange range, ChunkHandle chunk);
+  // R1, R2, R5. Says how to map which part of the file.
+  absl::StatusOr<Window> Map(AddressRange range, ChunkHandle chunk);
   absl::Status CheckUnmap(AddressRange range) const;  // R3
   // After CheckUnmap, or to take back Map. The file range if this was the last reference (R7).
-  std::optional<FileRange> Unmap(Address address);
+  std::optional<DeadRange> Unmap(Address address);
+
+  // All chunks are frozen from now on. Says which mappings become private by that, neighbours
+  // joined.
+  std::vector<Window> Freeze();
+  // No child is left: chunks that are mapped nowhere are not frozen any more.
+  void Thaw();
+  bool has_frozen() const { return has_frozen_; }
 
   // R4: `range` is made of whole mappings. Says which parts had no access before.
   absl::StatusOr<std::vector<AddressRange>> GrantAccess(AddressRange range);
@@ -86,11 +112,13 @@ class ShadowTable {
   struct Mapping {
     FileRange file;
     bool accessible = false;
+    bool is_private = false;
   };
   struct References {
     Bytes bytes = 0;
     std::uint64_t handles = 0;
     std::uint64_t mappings = 0;
+    bool frozen = false;
   };
   using Mappings = std::map<Address, Mapping>;
 
@@ -117,7 +145,8 @@ class ShadowTable {
                           Mappings::const_iterator next) const;
   absl::Status CheckAligned(AddressRange range) const;
   ChunkHandle AddHandle(Bytes offset);
-  std::optional<FileRange> ForgetIfDead(Bytes offset);
+  std::optional<DeadRange> ForgetIfDead(Bytes offset);
+  std::uint64_t CountAreas() const;
   void SetAccessible(AddressRange range, bool accessible);
 
   const Bytes granularity_;
@@ -127,6 +156,7 @@ class ShadowTable {
   absl::flat_hash_map<Bytes, References> references_;  // by file offset
   std::uint64_t last_handle_ = 0;
   std::uint64_t areas_ = 0;
+  bool has_frozen_ = false;  // perhaps
 };
 
 }  // namespace thimble

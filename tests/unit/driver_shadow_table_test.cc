@@ -95,6 +95,37 @@ TEST_F(ShadowTableTest, ReservationsNeverShareAnArea) {
   EXPECT_FALSE(table_.GrantAccess({Slot(9), 2 * kGranule}).ok());
 }
 
+TEST_F(ShadowTableTest, AForkFreezesWhatIsThere) {
+  const ChunkHandle first = Chunk(0);
+  Map(2, first);
+  Map(3, Chunk(1));
+  Map(7, Chunk(5));
+  const ChunkHandle unmapped = Chunk(9);
+  const std::vector<Window> changed = table_.Freeze();
+  ASSERT_EQ(changed.size(), 2u);  // neighbours in one
+  EXPECT_EQ(changed[0].address, Slot(2));
+  EXPECT_EQ(changed[0].file, (FileRange{0, 2 * kGranule}));
+  EXPECT_EQ(changed[1].file, (FileRange{5 * kGranule, kGranule}));
+  table_.CheckInvariants();
+  EXPECT_TRUE(table_.Freeze().empty());
+  // New chunks are as ever, and no area is shared with a frozen neighbour.
+  const std::uint64_t areas = table_.areas();
+  EXPECT_FALSE(table_.Map({Slot(4), kGranule}, Chunk(2))->is_private);
+  EXPECT_EQ(table_.areas(), areas + 1);
+  EXPECT_TRUE(table_.Map({Slot(9), kGranule}, unmapped)->is_private);
+  table_.CheckInvariants();
+  // Without children, what is mapped nowhere thaws.
+  table_.Unmap(Slot(9));
+  table_.Thaw();
+  EXPECT_TRUE(table_.has_frozen());
+  EXPECT_FALSE(table_.Map({Slot(9), kGranule}, unmapped)->is_private);
+  table_.Unmap(Slot(2));
+  const auto dead = table_.RemoveChunk(first).value();
+  ASSERT_TRUE(dead.has_value());
+  EXPECT_TRUE(dead->frozen);
+  table_.CheckInvariants();
+}
+
 TEST_F(ShadowTableTest, AFileRangeDiesWithItsLastReference) {
   const ChunkHandle chunk = Chunk(3);
   const ChunkHandle shared = table_.ShareChunk(chunk).value();
@@ -103,7 +134,10 @@ TEST_F(ShadowTableTest, AFileRangeDiesWithItsLastReference) {
   EXPECT_EQ(table_.RemoveChunk(chunk).value(), std::nullopt);
   EXPECT_EQ(table_.Unmap(Slot(0)), std::nullopt);
   EXPECT_EQ(table_.RemoveChunk(shared).value(), std::nullopt);
-  EXPECT_THAT(table_.Unmap(Slot(5)), Optional(FileRange{3 * kGranule, kGranule}));
+  const std::optional<DeadRange> dead = table_.Unmap(Slot(5));
+  ASSERT_TRUE(dead.has_value());
+  EXPECT_EQ(dead->file, (FileRange{3 * kGranule, kGranule}));
+  EXPECT_FALSE(dead->frozen);
   EXPECT_NE(Chunk(3), chunk) << "the range is used again, the handle never";
 }
 
