@@ -1,42 +1,66 @@
 #include "allocator/harmony/costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace thimble::harmony {
 namespace {
 
-std::vector<double> Sums(int count, const std::vector<double>& low, const std::vector<double>& high,
-                         double share) {
-  std::vector<double> sums(count + 1, 0);
-  for (int i = 0; i < count; ++i) sums[i + 1] = sums[i] + low[i] * (1 - share) + high[i] * share;
+std::vector<double> Sums(const std::vector<double>& values) {
+  std::vector<double> sums(1, 0);
+  for (const double value : values) sums.push_back(sums.back() + value);
   return sums;
+}
+
+// The figures of all layers at `size`, on the line through the two measured sizes around it; below
+// the smallest, that one's: they are upper bounds.
+std::vector<double> At(const std::vector<const Sample*>& measured,
+                       std::vector<double> Sample::*figures, int size) {
+  const auto high =
+      std::lower_bound(measured.begin(), measured.end(), size,
+                       [](const Sample* one, int value) { return one->size < value; });
+  if ((*high)->size == size || high == measured.begin()) return (*high)->*figures;
+  const Sample& below = **(high - 1);
+  const Sample& above = **high;
+  std::vector<double> values = below.*figures;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double slope = ((above.*figures)[i] - values[i]) / (above.size - below.size);
+    values[i] += slope * (size - below.size);
+  }
+  return values;
 }
 
 }  // namespace
 
 Costs::Costs(const Profile& profile, int largest) : profile_(profile) {
-  const int layers = profile.layer_count();
   weights_.assign(1, 0);
   updates_.assign(1, 0);
   inputs_.assign(1, 0);
   for (const Layer& layer : profile.layers) {
-    weights_.push_back(weights_.back() + layer.weight_bytes);
+    weights_.push_back(weights_.back() + layer.weight_bytes + layer.buffer_bytes);
     updates_.push_back(updates_.back() + layer.update_seconds);
     inputs_.push_back(inputs_.back() + layer.input_bytes);
   }
-  const int top = std::min(largest, profile.largest_size());
-  for (std::vector<Table>& tables : tables_) tables.resize(top + 1);
-  for (int size = 1; size <= top; ++size) {
-    const auto high = std::lower_bound(profile.samples.begin(), profile.samples.end(), size,
-                                       [](const Sample& s, int value) { return s.size < value; });
-    const auto low = high->size == size || high == profile.samples.begin() ? high : high - 1;
-    // Below the smallest measured size, that one's figures: they are upper bounds.
-    const double share =
-        high == low ? 0 : static_cast<double>(size - low->size) / (high->size - low->size);
-    tables_[0][size].seconds = Sums(layers, low->forward_seconds, high->forward_seconds, share);
-    tables_[0][size].bytes = Sums(layers, low->forward_bytes, high->forward_bytes, share);
-    tables_[1][size].seconds = Sums(layers, low->backward_seconds, high->backward_seconds, share);
-    tables_[1][size].bytes = Sums(layers, low->backward_bytes, high->backward_bytes, share);
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) AddTables(pass, largest);
+}
+
+void Costs::AddTables(Pass pass, int largest) {
+  const bool is_forward = pass == Pass::kForward;
+  const auto seconds = is_forward ? &Sample::forward_seconds : &Sample::backward_seconds;
+  const auto bytes = is_forward ? &Sample::forward_bytes : &Sample::backward_bytes;
+  std::vector<const Sample*> measured;
+  for (const Sample& sample : profile_.samples) {
+    if (!(sample.*seconds).empty()) measured.push_back(&sample);
+  }
+  smallest_[is_forward ? 0 : 1] = measured.front()->size;
+  std::vector<Table>& tables = tables_[is_forward ? 0 : 1];
+  tables.resize(std::min(largest, measured.back()->size) + 1);
+  for (int size = 1; size < static_cast<int>(tables.size()); ++size) {
+    std::vector<double> peaks = At(measured, bytes, size);
+    for (double& peak : peaks) peak = std::floor(peak);  // whole bytes, as published
+    tables[size].layer_seconds = At(measured, seconds, size);
+    tables[size].seconds = Sums(tables[size].layer_seconds);
+    tables[size].bytes = Sums(peaks);
   }
 }
 

@@ -5,6 +5,7 @@
 // output.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "allocator/harmony/profile.h"
@@ -34,11 +35,18 @@ class Costs {
 
   const Profile& profile() const { return profile_; }
   int layer_count() const { return profile_.layer_count(); }
-  int largest() const { return static_cast<int>(tables_[0].size()) - 1; }
+  // The largest microbatch that a profile has figures for, and the smallest that was measured.
+  int largest(Pass pass) const { return static_cast<int>(TablesOf(pass).size()) - 1; }
+  int largest() const { return std::min(largest(Pass::kForward), largest(Pass::kBackward)); }
+  int smallest(Pass pass) const { return smallest_[pass == Pass::kForward ? 0 : 1]; }
 
   double Seconds(Pass pass, int size, Pack pack) const {
     const Table& table = TableOf(pass, size);
     return table.seconds[pack.last + 1] - table.seconds[pack.first];
+  }
+  // The same for one layer, without the rounding of sums.
+  double LayerSeconds(Pass pass, int size, int layer) const {
+    return TableOf(pass, size).layer_seconds[layer];
   }
   // Of the backward proper.
   double BackwardSeconds(int size, Pack pack) const {
@@ -56,6 +64,7 @@ class Costs {
   double KeptBytes(int size, Pack layers) const {
     return WorkBytes(Pass::kBackward, size, layers) + InputBytes(size, layers.first);
   }
+  // With buffers, which come and go with the weights.
   double WeightBytes(Pack pack) const { return weights_[pack.last + 1] - weights_[pack.first]; }
   // On the host of the profile.
   double UpdateSeconds(Pack pack) const { return updates_[pack.last + 1] - updates_[pack.first]; }
@@ -65,17 +74,21 @@ class Costs {
   }
 
  private:
-  struct Table {  // prefix sums over layers
-    std::vector<double> seconds;
+  struct Table {
+    std::vector<double> layer_seconds;
+    std::vector<double> seconds;  // prefix sums over layers
     std::vector<double> bytes;
   };
 
-  const Table& TableOf(Pass pass, int size) const {
-    return tables_[pass == Pass::kForward ? 0 : 1][size];
+  const std::vector<Table>& TablesOf(Pass pass) const {
+    return tables_[pass == Pass::kForward ? 0 : 1];
   }
+  const Table& TableOf(Pass pass, int size) const { return TablesOf(pass)[size]; }
+  void AddTables(Pass pass, int largest);
 
   const Profile& profile_;
   std::vector<Table> tables_[2];  // by size; nothing for 0
+  int smallest_[2] = {1, 1};
   std::vector<double> weights_;
   std::vector<double> updates_;
   std::vector<double> inputs_;  // per sample

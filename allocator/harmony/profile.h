@@ -7,6 +7,10 @@
 // memory is the peak while the layer runs alone, its weights and input included; x_elems are the
 // elements (4 bytes) of its input, for the whole microbatch. Weights, update and input per sample
 // are the same for every size. Sizes that were not measured are interpolated.
+//
+// A tenth column, buffer_bytes, is for what belongs to a layer and is not trained (the mask of
+// GPT-2's attention, the averages of batch normalization): it travels with the weights. A size that
+// was measured forward only has bwd_gpu_s and bwd_mem_bytes empty.
 #pragma once
 
 #include <string>
@@ -25,14 +29,16 @@ struct Layer {
   double weight_bytes = 0;
   double update_seconds = 0;  // on the host
   double input_bytes = 0;     // per sample
+  double buffer_bytes = 0;
 };
 
 // What does, by layer.
 struct Sample {
   int size = 0;
   std::vector<double> forward_seconds;
-  std::vector<double> backward_seconds;  // with the forward that is run again
   std::vector<double> forward_bytes;
+  // With the forward that is run again. Empty: measured forward only.
+  std::vector<double> backward_seconds;
   std::vector<double> backward_bytes;
 };
 
@@ -41,7 +47,6 @@ struct Profile {
   std::vector<Sample> samples;  // by size, ascending
 
   int layer_count() const { return static_cast<int>(layers.size()); }
-  int largest_size() const { return samples.back().size; }
 };
 
 // The first line that is wrong is refused with its place (`name`:line), the value and a remedy.

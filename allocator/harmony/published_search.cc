@@ -1,19 +1,31 @@
 #include "allocator/harmony/published_search.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "allocator/harmony/packers.h"
 #include "allocator/harmony/published_timing.h"
 
 namespace thimble::harmony {
 namespace {
 
+struct Cut {
+  int forward_size = 0;
+  std::vector<Pack> forward;
+  int backward_size = 0;
+  std::vector<Pack> backward;
+};
+
+bool operator==(const Cut& a, const Cut& b) {
+  return a.forward_size == b.forward_size && a.backward_size == b.backward_size &&
+         a.forward == b.forward && a.backward == b.backward;
+}
+
 class Search {
  public:
   Search(const Costs& costs, const Server& server, int batch, const PublishedSearch& search,
          std::size_t most)
-      : costs_(costs), server_(server), search_(search), most_(most) {
+      : costs_(costs), server_(server), packers_(search.packers), most_(most) {
     plan_.mode = search.mode;
     plan_.rules = Rules::kHarmony;
     plan_.prefetch = search.prefetch;
@@ -21,69 +33,84 @@ class Search {
     plan_.batch = batch;
   }
 
+  // What takes the least to compute is timed first: then most others need no look.
   std::vector<Schedule> Run() {
-    for (const int size : Divisors()) {
-      for (const Packer packer : Packers()) {
-        const std::vector<Pack> packs = CutIntoPacks(costs_, packer, Pass::kBackward, size,
-                                                     costs_.layer_count(), server_.memory_bytes);
-        if (!packs.empty()) TryForward(size, packs);
-      }
+    for (const int size : Divisors(Pass::kBackward)) AddCuts(size);
+    std::vector<double> least;
+    for (const Cut& cut : cuts_) least.push_back(LeastSeconds(cut));
+    std::vector<std::size_t> order(cuts_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
+    for (const std::size_t i : order) {
+      if (best_.size() == most_ && least[i] > best_.back().schedule.seconds) break;
+      Time(i);
     }
-    return std::move(best_);
+    std::vector<Schedule> schedules;
+    for (Timed& one : best_) schedules.push_back(std::move(one.schedule));
+    return schedules;
   }
 
  private:
-  // The largest first: they are the fastest, mostly, and then others need no look.
-  std::vector<int> Divisors() const {
+  struct Timed {
+    std::size_t cut = 0;
+    Schedule schedule;
+  };
+
+  std::vector<int> Divisors(Pass pass) const {
     std::vector<int> sizes;
-    for (int size = std::min(plan_.share(), costs_.largest()); size >= 1; --size) {
+    const int most = std::min(plan_.share(), costs_.largest(pass));
+    for (int size = costs_.smallest(pass); size <= most; ++size) {
       if (plan_.share() % size == 0) sizes.push_back(size);
     }
     return sizes;
   }
-  std::vector<Packer> Packers() const {
-    if (search_.packers == PackerSet::kPublished) return {Packer::kBalancedTime};
-    return {Packer::kBalancedTime, Packer::kBalancedMemory, Packer::kGreedyMemory};
+
+  void AddCuts(int size) {
+    for (const Packer packer : packers_) {
+      if (packer == Packer::kReuse) continue;
+      const std::vector<Pack> packs = CutIntoPacks(costs_, packer, Pass::kBackward, size,
+                                                   costs_.layer_count(), server_.memory_bytes);
+      if (packs.size() == 1) Add({size, {}, size, packs});
+      if (packs.size() > 1) AddForwardCuts(size, packs);
+    }
   }
 
-  void TryForward(int backward_size, const std::vector<Pack>& backward) {
-    if (backward.size() == 1) {
-      Evaluate(backward_size, {}, backward_size, backward);
-      return;
-    }
-    const std::vector<Pack> reused(backward.begin(), backward.end() - 1);
-    for (const int size : Divisors()) {
+  void AddForwardCuts(int backward_size, const std::vector<Pack>& backward) {
+    const std::vector<Pack> others(backward.begin(), backward.end() - 1);
+    for (const int size : Divisors(Pass::kForward)) {
       if (size < backward_size) continue;
-      for (const Packer packer : Packers()) {
-        const std::vector<Pack> packs = CutIntoPacks(costs_, packer, Pass::kForward, size,
-                                                     backward.back().first, server_.memory_bytes);
-        if (!packs.empty()) Evaluate(size, packs, backward_size, backward);
+      for (const Packer packer : packers_) {
+        if (packer != Packer::kReuse) {
+          std::vector<Pack> packs = CutIntoPacks(costs_, packer, Pass::kForward, size,
+                                                 backward.back().first, server_.memory_bytes);
+          if (!packs.empty()) Add({size, std::move(packs), backward_size, backward});
+        } else if (MayReuse(costs_, others, size, server_.memory_bytes)) {
+          Add({size, others, backward_size, backward});
+        }
       }
-      const bool fits = std::all_of(reused.begin(), reused.end(), [&](const Pack& pack) {
-        return costs_.PeakBytes(Pass::kForward, size, pack) < server_.memory_bytes;
-      });
-      if (fits) Evaluate(size, reused, backward_size, backward);
     }
+  }
+
+  void Add(Cut cut) {
+    if (std::find(cuts_.begin(), cuts_.end(), cut) == cuts_.end()) cuts_.push_back(std::move(cut));
   }
 
   // Of computing alone.
-  double LeastSeconds(int forward_size, int backward_size, int fused_first) const {
+  double LeastSeconds(const Cut& cut) const {
     const double share = plan_.share();
-    double seconds = costs_.Seconds(Pass::kBackward, backward_size, {0, costs_.layer_count() - 1}) *
-                     share / backward_size;
-    if (fused_first > 0) {
-      seconds +=
-          costs_.Seconds(Pass::kForward, forward_size, {0, fused_first - 1}) * share / forward_size;
+    const int layers = costs_.layer_count();
+    double seconds = costs_.Seconds(Pass::kBackward, cut.backward_size, {0, layers - 1}) * share /
+                     cut.backward_size;
+    if (!cut.forward.empty()) {
+      seconds += costs_.Seconds(Pass::kForward, cut.forward_size, {0, cut.forward.back().last}) *
+                 share / cut.forward_size;
     }
     return plan_.mode == Mode::kPipeline ? seconds / plan_.gpus : seconds;
   }
 
-  void Evaluate(int forward_size, const std::vector<Pack>& forward, int backward_size,
-                const std::vector<Pack>& backward) {
-    if (best_.size() == most_ &&
-        LeastSeconds(forward_size, backward_size, backward.back().first) > best_.back().seconds) {
-      return;
-    }
+  void Time(std::size_t which) {
+    const Cut& cut = cuts_[which];
     plan_.tasks.clear();
     const auto add = [&](const Pack& pack, Pass pass, int size) {
       Task task;
@@ -95,27 +122,36 @@ class Search {
       }
       plan_.tasks.push_back(task);
     };
-    for (const Pack& pack : forward) add(pack, Pass::kForward, forward_size);
-    for (std::size_t i = backward.size(); i-- > 0;)
-      add(backward[i], Pass::kBackward, backward_size);
-    Schedule schedule = TimePublished(costs_, server_, plan_);
-    if (schedule.steps.empty()) return;
-    const auto place =
-        std::upper_bound(best_.begin(), best_.end(), schedule.seconds,
-                         [](double value, const Schedule& other) { return value < other.seconds; });
-    best_.insert(place, std::move(schedule));
+    for (const Pack& pack : cut.forward) add(pack, Pass::kForward, cut.forward_size);
+    for (std::size_t i = cut.backward.size(); i-- > 0;) {
+      add(cut.backward[i], Pass::kBackward, cut.backward_size);
+    }
+    Timed one = {which, TimePublished(costs_, server_, plan_)};
+    if (one.schedule.steps.empty()) return;
+    const auto is_before = [](const Timed& a, const Timed& b) {
+      return a.schedule.seconds != b.schedule.seconds ? a.schedule.seconds < b.schedule.seconds
+                                                      : a.cut < b.cut;
+    };
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), one, is_before), std::move(one));
     if (best_.size() > most_) best_.pop_back();
   }
 
   const Costs& costs_;
   const Server& server_;
-  const PublishedSearch search_;
+  const PackerList packers_;
   const std::size_t most_;
   Plan plan_;
-  std::vector<Schedule> best_;
+  std::vector<Cut> cuts_;  // in the published order
+  std::vector<Timed> best_;
 };
 
 }  // namespace
+
+PackerList PackersOfTheRuns() { return {Packer::kBalancedTime, Packer::kReuse}; }
+
+PackerList DefaultPackers() {
+  return {Packer::kGreedyReverseAddx, Packer::kBalancedAddx, Packer::kReuse, Packer::kBalancedTime};
+}
 
 std::vector<Schedule> SearchPublished(const Costs& costs, const Server& server, int batch,
                                       const PublishedSearch& search, std::size_t most) {

@@ -109,18 +109,17 @@ void AddBaselines(const Costs& costs, const Server& server, int batch, Report& r
           LruBaseline(costs, server, batch, modes[i], recompute);
     }
     if (modes[i] == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
-    for (const bool prefetch : {false, true}) {
-      PublishedSearch search;
-      search.mode = modes[i];
-      search.prefetch = prefetch;
-      search.packers = prefetch ? PackerSet::kAll : PackerSet::kPublished;
+    const std::pair<BaselineKind, PublishedSearch> searches[] = {
+        {kHarmonyDp, {modes[i], /*prefetch=*/false, PackersOfTheRuns()}},
+        {kHarmonyDpPrefetch, {modes[i], /*prefetch=*/true, DefaultPackers()}}};
+    for (const auto& [kind, search] : searches) {
       for (const Schedule& found : SearchPublished(costs, server, batch, search)) {
         Baseline one;
         one.seconds = found.seconds;
         one.swap_bytes = found.swap_bytes();
         one.compute_fraction = found.compute_fraction;
         one.microbatch = found.plan.tasks.back().microbatches[0];
-        report.baselines[kHarmonyDp + i + (prefetch ? 2 : 0)] = one;
+        report.baselines[kind + i] = one;
       }
     }
   }
@@ -136,7 +135,7 @@ std::optional<Schedule> PublishedPlan(const Costs& costs, const Server& server,
     search.mode = mode;
     search.prefetch = settings.prefetch;
     search.packers =
-        settings.packers.value_or(settings.prefetch ? PackerSet::kAll : PackerSet::kPublished);
+        settings.packers.value_or(settings.prefetch ? DefaultPackers() : PackersOfTheRuns());
     for (Schedule& found : SearchPublished(costs, server, settings.batch, search)) {
       if (!best.has_value() || found.seconds < best->seconds) best = std::move(found);
     }

@@ -21,10 +21,10 @@ struct Settings {
   int batch = 0;
   std::optional<Mode> mode;  // nothing: whichever is faster
   Rules rules = Rules::kThimble;
-  // Of rules harmony. All packers are tried with prefetch, the published ones without, unless said
-  // otherwise: so both figures that are known come out.
+  // Of rules harmony. Nothing: the scheduler's own packers with prefetch, those of the published
+  // runs without, so that the figures that are known come out.
   bool prefetch = false;
-  std::optional<PackerSet> packers;
+  std::optional<PackerList> packers;
   double seconds = 4;    // of search
   bool keep = true;      // activations may stay for the backward instead of being computed again
   bool resident = true;  // packs may stay on their GPU between iterations, and be updated there
@@ -38,9 +38,9 @@ enum BaselineKind {
   kLruDpRecompute,
   kLruPp,
   kLruPpRecompute,
-  kHarmonyDp,  // the published search, without prefetch
+  kHarmonyDp,  // the published search, without prefetch, with the packers of the published runs
   kHarmonyPp,
-  kHarmonyDpPrefetch,  // all its packers, with prefetch
+  kHarmonyDpPrefetch,  // with prefetch, and with all packers that its scheduler takes unless told
   kHarmonyPpPrefetch,
   kBaselines
 };

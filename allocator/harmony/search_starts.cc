@@ -12,7 +12,7 @@ void PlanSearch::Seeds(Mode mode) {
   PublishedSearch search;
   search.mode = mode;
   search.prefetch = true;
-  search.packers = PackerSet::kAll;
+  search.packers = DefaultPackers();
   for (const double part : {1.0, 0.9, 0.8, 0.6}) {
     Server smaller = server_;
     smaller.memory_bytes *= part;

@@ -38,6 +38,30 @@ absl::StatusOr<double> BytesOf(absl::string_view key, absl::string_view value) {
       absl::StrCat(key, " ", Quote(value), " is not from 1 byte to 1024TiB"));
 }
 
+absl::StatusOr<PackerList> PackersOf(absl::string_view key, absl::string_view value) {
+  if (value == "published") return PackersOfTheRuns();
+  if (value == "all") return DefaultPackers();
+  PackerList packers;
+  bool cuts_backward = false;
+  for (const absl::string_view name : absl::StrSplit(value, '+')) {
+    int which = 0;
+    while (which < kPackers && NameOf(static_cast<Packer>(which)) != name) ++which;
+    if (which == kPackers) {
+      std::string names;
+      for (int i = 0; i < kPackers; ++i) {
+        absl::StrAppend(&names, i == 0 ? "" : ", ", NameOf(static_cast<Packer>(i)));
+      }
+      return Refuse(key, name,
+                    absl::StrCat("write published, all, or some of ", names, " with + between"));
+    }
+    packers.push_back(static_cast<Packer>(which));
+    cuts_backward |= packers.back() != Packer::kReuse;
+  }
+  if (cuts_backward) return packers;
+  return absl::InvalidArgumentError(
+      absl::StrCat(key, " ", Quote(value), " has no backward packs to reuse: name another too"));
+}
+
 }  // namespace
 
 absl::Status Set(absl::string_view key, absl::string_view value, Settings& settings) {
@@ -66,8 +90,7 @@ absl::Status Set(absl::string_view key, absl::string_view value, Settings& setti
   } else if (key == "resident") {
     return SetSwitch(key, value, settings.resident);
   } else if (key == "packers") {
-    settings.packers = value == "all" ? PackerSet::kAll : PackerSet::kPublished;
-    if (value != "all" && value != "published") return Refuse(key, value, "write published or all");
+    THIMBLE_ASSIGN_OR_RETURN(settings.packers, PackersOf(key, value));
   } else if (key == "seconds") {
     if (!absl::SimpleAtod(value, &settings.seconds) ||
         !(settings.seconds >= 0 && settings.seconds <= kMostSearchSeconds)) {

@@ -10,8 +10,8 @@ namespace thimble::harmony {
 inline constexpr double kMostSearchSeconds = 3600;
 
 // One setting: gpus (1 to 8), memory (10GiB, bytes), batch, mode (dp, pp, auto), rules (thimble,
-// harmony), prefetch (on, off), packers (published, all), keep (on, off),
-// resident (on, off), seconds, swap_limit (bytes, or off).
+// harmony), prefetch (on, off), packers (published, all, or names with +
+// between), keep (on, off), resident (on, off), seconds, swap_limit (bytes, or off).
 [[nodiscard]] absl::Status Set(absl::string_view key, absl::string_view value, Settings& settings);
 
 // "gpus:2,memory:10GiB,batch:32": the same in the grammar of THIMBLE_CONF, every key at most once.

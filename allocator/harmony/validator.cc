@@ -72,7 +72,10 @@ absl::Status ValidateSchedule(const Costs& costs, const Server& server, const Sc
     return CheckMemory(costs, StepIndex(schedule), server.memory_bytes);
   }
   for (const Task& task : schedule.plan.tasks) {
-    const double bytes = costs.PeakBytes(task.pass, task.microbatches[0], task.pack);
+    // Packers without addx leave out the input of a pack.
+    const int size = task.microbatches[0];
+    const double bytes =
+        costs.PeakBytes(task.pass, size, task.pack) - costs.InputBytes(size, task.pack.first);
     if (bytes > server.memory_bytes) {
       return Wrong(absl::StrCat("the pack of layers ", task.pack.first, " to ", task.pack.last,
                                 " needs ", bytes, " bytes of ", server.memory_bytes));

@@ -29,7 +29,7 @@ absl::Status CheckPlan(const Costs& costs, const Server& server, const Plan& pla
     above = is_backward ? task.pack.first : above;
     int samples = 0;
     for (const int size : task.microbatches) {
-      if (size < 1 || size > costs.largest()) {
+      if (size < 1 || size > costs.largest(task.pass)) {
         return Wrong(absl::StrCat("a microbatch has ", size, " samples"));
       }
       samples += size;

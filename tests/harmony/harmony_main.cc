@@ -33,7 +33,7 @@ constexpr char kHelp[] =
 
 Plans one iteration of training a model that does not fit in its GPUs, and simulates it. The profile
 has a line per microbatch size and layer: ubatch,layer,weight_bytes,fwd_gpu_s,bwd_gpu_s,upd_cpu_s,
-fwd_mem_bytes,bwd_mem_bytes,x_elems.
+fwd_mem_bytes,bwd_mem_bytes,x_elems and, if layers have buffers, buffer_bytes.
   --gpus N            1 to 8; without it, all of the topology
   --memory BYTES      of each GPU (10GiB, bytes)
   --batch D           samples of an iteration, on all GPUs together
@@ -43,8 +43,11 @@ fwd_mem_bytes,bwd_mem_bytes,x_elems.
                       to compare with. Its packs fill --memory by its own rule; the published figures
                       are for 10GiB
   --prefetch          rules harmony: with prefetch; the published figures are without
-  --packers SET       rules harmony: published (balanced time and reuse; the default without
-                      prefetch) or all (the default with it)
+  --packers SET       rules harmony: published (balanced_time+reuse, as most published runs; the
+                      default without prefetch), all (what its scheduler takes unless told:
+                      greedy_reverse_addx+balanced_addx+reuse+balanced_time; the default with
+                      prefetch), or names with + between: greedy, greedy_addx, greedy_reverse,
+                      greedy_reverse_addx, balanced, balanced_addx, balanced_time, reuse
   --topology FILE     switches, links and NVLinks; without it, one switch with 11.5 GiB/s to the host
                       and 8.2 GiB/s between GPUs, as in the published figures
   --keep on|off       may activations stay for the backward pass instead of being computed again?

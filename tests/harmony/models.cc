@@ -23,7 +23,7 @@ struct Kind {
 constexpr int kSizes[] = {1, 2, 4, 8, 16, 32};
 const Kind kBert[] = {
     {1,
-     {127131648, 0.0985784125, 6144},
+     {127131648, 0.0985784125, 6144, 0},
      {{656.7, 4840.0, 142641152, 262189056},
       {879.5, 6598.9, 157335552, 268941312},
       {1211.1, 7363.6, 186724352, 281992192},
@@ -31,7 +31,7 @@ const Kind kBert[] = {
       {3050.8, 12810.8, 363057152, 430198784},
       {5572.3, 19097.0, 598167552, 732450816}}},
     {96,
-     {50384896, 0.0241580482, 2099200},
+     {50384896, 0.0241580482, 2099200, 0},
      {{4074.3, 17098.8, 96524288, 193009664},
       {6990.6, 23610.1, 142663680, 318844928},
       {11893.9, 35723.3, 234942464, 570515456},
@@ -39,7 +39,7 @@ const Kind kBert[] = {
       {39980.6, 120847.1, 788615168, 2080538624},
       {78678.4, 240171.6, 1526845440, 4093902848}}},
     {1,
-     {4198400, 0.0012680548, 2097152},
+     {4198400, 0.0012680548, 2097152, 0},
      {{216.6, 1249.5, 6303744, 14696448},
       {207.0, 1295.4, 8409088, 20996096},
       {206.4, 1346.3, 12619776, 33595392},
@@ -47,7 +47,7 @@ const Kind kBert[] = {
       {216.8, 1700.9, 37883904, 109191168},
       {217.6, 2070.8, 71569408, 209985536}}},
     {1,
-     {8200, 0.0003624207, 4096},
+     {8200, 0.0003624207, 4096, 0},
      {{136.6, 813.6, 13312, 26624},
       {134.3, 837.6, 17408, 34816},
       {136.6, 826.4, 25600, 51200},
@@ -55,7 +55,7 @@ const Kind kBert[] = {
       {144.6, 854.1, 74752, 149504},
       {145.5, 845.9, 140288, 280576}}},
     {1,
-     {0, 0, 8},
+     {0, 0, 8, 0},
      {{128.3, 705.3, 2560, 3584},
       {128.9, 697.0, 2560, 3584},
       {128.2, 696.2, 2560, 3584},
@@ -99,11 +99,32 @@ Profile Bert96() {
   return profile;
 }
 
+Profile UnevenLayers() {
+  constexpr double kMB = 1e6;
+  Profile profile = WithSizes({1, 3, 8, 12});
+  for (int i = 0; i < 13; ++i) {
+    const Layer layer = {i * 7 % 5 * 30 * kMB, 0.002 * (1 + i % 4), (1 + i * 5 % 7) * 8 * kMB,
+                         i % 3 * 4 * kMB};
+    profile.layers.push_back(layer);
+    const double work = (10 + i * 11 % 9 * 6) * kMB;
+    for (std::size_t s = 0; s < profile.samples.size(); ++s) {
+      const int size = profile.samples[s].size;
+      const double seconds = 0.001 * (2 + i * 3 % 8) * (2 + size);
+      const double bytes =
+          layer.weight_bytes + layer.buffer_bytes + size * (layer.input_bytes + work);
+      AddLayer(profile, s, seconds, 3 * seconds, bytes, bytes + layer.weight_bytes + size * work);
+    }
+  }
+  profile.samples.back().backward_seconds.clear();
+  profile.samples.back().backward_bytes.clear();
+  return profile;
+}
+
 Profile EqualLayers(int layers, double seconds, double weight_bytes, double input_bytes,
                     double work_bytes) {
   Profile profile = WithSizes({1, 64});
   for (int layer = 0; layer < layers; ++layer) {
-    profile.layers.push_back({weight_bytes, 0, input_bytes});
+    profile.layers.push_back({weight_bytes, 0, input_bytes, 0});
     for (std::size_t s = 0; s < 2; ++s) {
       const int size = profile.samples[s].size;
       const double rest = size * (input_bytes + work_bytes);
@@ -122,7 +143,7 @@ Profile RandomProfile(std::mt19937& random) {
   Profile profile = WithSizes({1, 3, 8, 40});
   for (int layer = 0; layer < layers; ++layer) {
     const Layer one = {random() % 5 == 0 ? 0 : number(1e6, 3e8), number(0, 0.05),
-                       random() % 6 == 0 ? 0 : number(1e4, 4e7)};
+                       random() % 6 == 0 ? 0 : number(1e4, 4e7), 0};
     profile.layers.push_back(one);
     const double forward = number(1e-4, 0.02);
     const double work = number(0, 1e8);

@@ -19,6 +19,10 @@ Profile Bert96();
 Profile EqualLayers(int layers, double seconds, double weight_bytes, double input_bytes,
                     double work_bytes);
 
+// Thirteen layers that differ in everything and have buffers; microbatches of 12 were measured
+// forward only.
+Profile UnevenLayers();
+
 // Layers that differ in everything, and a server with memory that is enough for each of them alone
 // and for few of them together.
 Profile RandomProfile(std::mt19937& random);

@@ -45,6 +45,28 @@ TEST(Profile, IsReadAndInterpolated) {
   EXPECT_DOUBLE_EQ(costs.InputBytes(3, 2), 0);
 }
 
+TEST(Profile, BuffersAndForwardOnlySizesAreRead) {
+  std::string header = kHeader;
+  header.insert(header.size() - 1, ",buffer_bytes");
+  const auto profile = ParseProfile(absl::StrCat(header,
+                                                 "1,0,100,1,3,0.5,1001,2000,10,7\n"
+                                                 "4,0,100,2,6,0.5,2002,5001,40,7\n"
+                                                 "6,0,100,4,,0.5,3000,,60,7\n"),
+                                    "p.csv");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  const Costs costs(*profile, 8);
+  EXPECT_EQ(costs.WeightBytes({0, 0}), 107);
+  EXPECT_EQ(costs.largest(Pass::kForward), 6);
+  EXPECT_EQ(costs.largest(Pass::kBackward), 4);
+  EXPECT_EQ(costs.largest(), 4);
+  EXPECT_EQ(costs.Seconds(Pass::kForward, 5, {0, 0}), 3);
+  EXPECT_EQ(costs.PeakBytes(Pass::kForward, 2, {0, 0}), 1334);  // whole bytes of 1334.67
+  EXPECT_THAT(Rows("1,0,1,1,,1,1,,1\n"), HasSubstr("p.csv: has no backward"));
+  EXPECT_THAT(Rows("1,0,1,1,,1,1,1,1\n"), HasSubstr("'' is no bwd_gpu_s"));
+  EXPECT_THAT(Rows("1,0,1,1,,1,1,,1\n1,1,1,1,1,1,1,1,1\n"),
+              HasSubstr("microbatch size 1 has a backward for 1 layers of 2"));
+}
+
 TEST(Profile, NamesLineValueAndRemedy) {
   EXPECT_THAT(Message("a,b\n"), HasSubstr("p.csv:1: 'a,b' is no header: write ubatch,layer"));
   EXPECT_THAT(Message(""), HasSubstr("p.csv: has no layers"));

@@ -26,7 +26,7 @@ TEST(Property, SchedulesOfSearchesAreValid) {
       if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
       for (const bool prefetch : {false, true}) {
         for (const Schedule& schedule :
-             SearchPublished(costs, server, batch, {mode, prefetch, PackerSet::kAll}, 3)) {
+             SearchPublished(costs, server, batch, {mode, prefetch, DefaultPackers()}, 3)) {
           const absl::Status status = ValidateSchedule(costs, server, schedule);
           EXPECT_TRUE(status.ok()) << status;
         }

@@ -128,7 +128,7 @@ TEST(Search, IsNeverSlowerThanThePublishedOne) {
     for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
       if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
       for (const Schedule& schedule :
-           SearchPublished(costs, server, batch, {mode, true, PackerSet::kAll}, 1)) {
+           SearchPublished(costs, server, batch, {mode, true, DefaultPackers()}, 1)) {
         published = std::min(published, schedule.seconds);
       }
     }

@@ -27,11 +27,14 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings->mode, Mode::kPipeline);
   EXPECT_EQ(settings->rules, Rules::kHarmony);
   EXPECT_TRUE(settings->prefetch);
-  EXPECT_EQ(settings->packers, PackerSet::kPublished);
+  EXPECT_EQ(settings->packers, PackersOfTheRuns());
   EXPECT_FALSE(settings->keep || settings->resident);
   EXPECT_EQ(settings->seconds, 1.5);
   EXPECT_EQ(settings->swap_limit, kGiBBytes);
   EXPECT_EQ(ParseSettings("swap_limit:off,mode:auto")->swap_limit, 0);
+  EXPECT_EQ(ParseSettings("packers:all")->packers, DefaultPackers());
+  EXPECT_EQ(ParseSettings("packers:greedy_addx+reuse")->packers,
+            (PackerList{Packer::kGreedyAddx, Packer::kReuse}));
 }
 
 TEST(Settings, AreRefusedWithARemedy) {
@@ -44,7 +47,9 @@ TEST(Settings, AreRefusedWithARemedy) {
   EXPECT_THAT(Message("prefetch:1"), HasSubstr("write on or off"));
   EXPECT_THAT(Message("keep:no"), HasSubstr("keep 'no' is not known: write on or off"));
   EXPECT_THAT(Message("resident:"), HasSubstr("write on or off"));
-  EXPECT_THAT(Message("packers:x"), HasSubstr("write published or all"));
+  EXPECT_THAT(Message("packers:greedy+x"), HasSubstr("packers 'x' is not known: write published, "
+                                                     "all, or some of greedy, greedy_addx, "));
+  EXPECT_THAT(Message("packers:reuse"), HasSubstr("'reuse' has no backward packs to reuse"));
   EXPECT_THAT(Message("seconds:-1"), HasSubstr("seconds '-1' is not a number from 0 to 3600"));
   EXPECT_THAT(Message("speed:1"), HasSubstr("'speed' is no option: write gpus, memory"));
   EXPECT_THAT(Message("gpus:1,gpus:2"), HasSubstr("'gpus' is there twice"));
