@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "allocator/arena/arena.h"
 #include "allocator/arena/options.h"
+#include "allocator/base/fork.h"
 #include "allocator/base/machine.h"
 #include "allocator/base/stable_hash.h"
 #include "allocator/base/status_macros.h"
@@ -25,6 +26,7 @@ struct thimble_arena {
   std::string options;                      // effective ones
   std::unique_ptr<thimble::Driver> driver;  // outlives arena: declared before it
   std::unique_ptr<thimble::Arena> arena;
+  thimble::ForkMark process;  // the one that made it
 };
 
 namespace thimble {
@@ -59,6 +61,20 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   options.arena.limit = created->arena->GetStats().limit;
   created->options = FormatOptions(options);
   return created;
+}
+
+absl::Status InChild() {
+  return absl::UnavailableError(
+      "this process is a fork of the one that uses the device, and cannot use it: start it in "
+      "another way, as with multiprocessing.set_start_method('spawn')");
+}
+
+// Runs `body`, which takes an Arena& and returns absl::Status.
+template <typename Body>
+thimble_status With(thimble_arena* arena, Body body) {
+  if (arena == nullptr) return NullArgument("arena");
+  if (arena->process.IsInChild()) return FromStatus(InChild());
+  return Guard([&] { return body(*arena->arena); });
 }
 
 // Few enough for the stack, mostly.
@@ -167,9 +183,11 @@ static_assert(static_cast<int>(OomKind::kNone) == THIMBLE_OOM_NONE &&
 }  // namespace thimble
 
 using thimble::Address;
+using thimble::Arena;
 using thimble::Guard;
 using thimble::NullArgument;
 using thimble::StreamId;
+using thimble::With;
 
 extern "C" {
 
@@ -207,7 +225,13 @@ thimble_status thimble_parse_size(const char* text, uint64_t* bytes) {
   });
 }
 
-void thimble_destroy(thimble_arena* arena) { delete arena; }
+void thimble_destroy(thimble_arena* arena) {
+  if (!thimble_is_in_child(arena)) delete arena;
+}
+
+int thimble_is_in_child(const thimble_arena* arena) {
+  return arena != nullptr && arena->process.IsInChild() ? 1 : 0;
+}
 
 const char* thimble_options(const thimble_arena* arena) {
   return arena == nullptr ? "" : arena->options.c_str();
@@ -223,10 +247,10 @@ uint64_t thimble_key_of(const char* name, size_t length) {
 }
 
 uint64_t thimble_remember(thimble_arena* arena, const char* name, size_t length) {
-  if (arena == nullptr || name == nullptr) return 0;
+  if (name == nullptr) return 0;
   uint64_t key = 0;
-  Guard([&] {
-    key = arena->arena->Remember({name, length});
+  With(arena, [&](Arena& own) {
+    key = own.Remember({name, length});
     return absl::OkStatus();
   });
   return key;
@@ -239,12 +263,10 @@ const char* thimble_name_of(const thimble_arena* arena, uint64_t key) {
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
                                         uint64_t stream, uint64_t key, uint64_t step, int resident,
                                         void** block) {
-  if (arena == nullptr) return NullArgument("arena");
   if (block == nullptr) return NullArgument("block");
   *block = nullptr;
-  return Guard([&]() -> absl::Status {
-    const auto address =
-        arena->arena->Allocate(bytes, alignment, StreamId{stream}, key, step, resident != 0);
+  return With(arena, [&](Arena& own) -> absl::Status {
+    const auto address = own.Allocate(bytes, alignment, StreamId{stream}, key, step, resident != 0);
     if (!address.ok()) return address.status();
     *block = reinterpret_cast<void*>(*address);
     return absl::OkStatus();
@@ -252,154 +274,134 @@ thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size
 }
 
 thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard(
-      [&] { return arena->arena->Free(reinterpret_cast<Address>(block), StreamId{stream}); });
+  return With(arena, [&](Arena& own) {
+    return own.Free(reinterpret_cast<Address>(block), StreamId{stream});
+  });
 }
 
 thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] { return arena->arena->ForgetStream(StreamId{stream}); });
+  return With(arena, [&](Arena& own) { return own.ForgetStream(StreamId{stream}); });
 }
 
 thimble_status thimble_pin(thimble_arena* arena, const void* const* blocks, size_t count,
                            uint64_t op, uint64_t step, unsigned flags) {
-  if (arena == nullptr) return NullArgument("arena");
   if (blocks == nullptr && count > 0) return NullArgument("blocks");
-  return Guard([&] {
-    return arena->arena->Pin(thimble::Addresses(blocks, count),
-                             {op, step, thimble::TakesTurn(flags)});
+  return With(arena, [&](Arena& own) {
+    return own.Pin(thimble::Addresses(blocks, count), {op, step, thimble::TakesTurn(flags)});
   });
 }
 
 thimble_status thimble_unpin(thimble_arena* arena, const void* const* blocks, size_t count,
                              const void* const* touched, size_t touched_count, uint64_t stream,
                              unsigned flags) {
-  if (arena == nullptr) return NullArgument("arena");
   if (blocks == nullptr && count > 0) return NullArgument("blocks");
   if (touched == nullptr && touched_count > 0) return NullArgument("touched");
-  return Guard([&] {
-    return arena->arena->Unpin(thimble::Addresses(blocks, count),
-                               thimble::Addresses(touched, touched_count), StreamId{stream},
-                               thimble::TakesTurn(flags));
+  return With(arena, [&](Arena& own) {
+    return own.Unpin(thimble::Addresses(blocks, count), thimble::Addresses(touched, touched_count),
+                     StreamId{stream}, thimble::TakesTurn(flags));
   });
 }
 
 thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, size_t count) {
-  if (arena == nullptr) return NullArgument("arena");
   if (blocks == nullptr && count > 0) return NullArgument("blocks");
-  return Guard([&] { return arena->arena->Expose(thimble::Addresses(blocks, count)); });
+  return With(arena, [&](Arena& own) { return own.Expose(thimble::Addresses(blocks, count)); });
 }
 
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info) {
-  if (arena == nullptr) return NullArgument("arena");
   if (info == nullptr) return NullArgument("info");
-  return Guard([&]() -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto known,
-                             arena->arena->Query(reinterpret_cast<Address>(block)));
+  return With(arena, [&](Arena& own) -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.Query(reinterpret_cast<Address>(block)));
     return thimble::CopyOut(thimble_block_info{0, known.bytes, known.key, known.seams}, info);
   });
 }
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats) {
-  if (arena == nullptr) return NullArgument("arena");
   if (stats == nullptr) return NullArgument("stats");
-  return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->GetStats()), stats); });
+  return With(arena,
+              [&](Arena& own) { return thimble::CopyOut(thimble::ToC(own.GetStats()), stats); });
 }
 
 thimble_status thimble_reset_peaks(thimble_arena* arena) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] {
-    arena->arena->ResetPeaks();
+  return With(arena, [&](Arena& own) {
+    own.ResetPeaks();
     return absl::OkStatus();
   });
 }
 
 thimble_status thimble_peak_begin(thimble_arena* arena, uint64_t* mark) {
-  if (arena == nullptr) return NullArgument("arena");
   if (mark == nullptr) return NullArgument("mark");
-  return Guard([&] {
-    *mark = arena->arena->SetPeakMark();
+  return With(arena, [&](Arena& own) {
+    *mark = own.SetPeakMark();
     return absl::OkStatus();
   });
 }
 
 thimble_status thimble_peak_read(thimble_arena* arena, uint64_t mark, thimble_peaks* peaks) {
-  if (arena == nullptr) return NullArgument("arena");
   if (peaks == nullptr) return NullArgument("peaks");
-  return Guard([&]() -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto found, arena->arena->PeaksSince(mark));
+  return With(arena, [&](Arena& own) -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto found, own.PeaksSince(mark));
     return thimble::CopyOut(thimble_peaks{0, found.in_use, found.reserved}, peaks);
   });
 }
 
 thimble_status thimble_peak_end(thimble_arena* arena, uint64_t mark) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] { return arena->arena->RemovePeakMark(mark); });
+  return With(arena, [&](Arena& own) { return own.RemovePeakMark(mark); });
 }
 
 thimble_status thimble_trim(thimble_arena* arena, uint64_t keep_bytes, uint64_t* released_bytes) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] {
+  return With(arena, [&](Arena& own) {
     thimble::Bytes released = 0;
-    const absl::Status status = arena->arena->Trim(keep_bytes, &released);
+    const absl::Status status = own.Trim(keep_bytes, &released);
     if (released_bytes != nullptr) *released_bytes = released;
     return status;
   });
 }
 
 thimble_status thimble_set_limit(thimble_arena* arena, uint64_t bytes) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] { return arena->arena->SetLimit(bytes); });
+  return With(arena, [&](Arena& own) { return own.SetLimit(bytes); });
 }
 
 thimble_status thimble_explain(thimble_arena* arena, thimble_oom* oom) {
-  if (arena == nullptr) return NullArgument("arena");
   if (oom == nullptr) return NullArgument("oom");
-  return Guard([&] { return thimble::CopyOut(thimble::ToC(arena->arena->LastOom()), oom); });
+  return With(arena,
+              [&](Arena& own) { return thimble::CopyOut(thimble::ToC(own.LastOom()), oom); });
 }
 
 thimble_status thimble_explain_text(thimble_arena* arena, const char* op, char* buffer,
                                     size_t* bytes) {
-  if (arena == nullptr) return NullArgument("arena");
   if (bytes == nullptr) return NullArgument("bytes");
-  return Guard([&]() -> absl::Status {
-    return thimble::CopyText(thimble::FormatOom(arena->arena->LastOom(), op == nullptr ? "" : op),
-                             buffer, bytes);
+  return With(arena, [&](Arena& own) -> absl::Status {
+    return thimble::CopyText(thimble::FormatOom(own.LastOom(), op == nullptr ? "" : op), buffer,
+                             bytes);
   });
 }
 
 thimble_status thimble_mark_step(thimble_arena* arena) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] {
-    arena->arena->MarkStep();
+  return With(arena, [&](Arena& own) {
+    own.MarkStep();
     return absl::OkStatus();
   });
 }
 
 thimble_status thimble_log_start(thimble_arena* arena, const char* path) {
-  if (arena == nullptr) return NullArgument("arena");
   if (path == nullptr) return NullArgument("path");
-  return Guard([&] { return arena->arena->StartLog(path, /*most_events=*/0); });
+  return With(arena, [&](Arena& own) { return own.StartLog(path, /*most_events=*/0); });
 }
 
 thimble_status thimble_log_stop(thimble_arena* arena) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] { return arena->arena->StopLog(); });
+  return With(arena, [&](Arena& own) { return own.StopLog(); });
 }
 
 thimble_status thimble_snapshot(thimble_arena* arena, char* buffer, size_t* bytes) {
-  if (arena == nullptr) return NullArgument("arena");
   if (bytes == nullptr) return NullArgument("bytes");
-  return Guard([&]() -> absl::Status {
-    return thimble::CopyText(thimble::ToJson(arena->arena->GetSnapshot()), buffer, bytes);
+  return With(arena, [&](Arena& own) -> absl::Status {
+    return thimble::CopyText(thimble::ToJson(own.GetSnapshot()), buffer, bytes);
   });
 }
 
 thimble_status thimble_check(thimble_arena* arena) {
-  if (arena == nullptr) return NullArgument("arena");
-  return Guard([&] {
-    arena->arena->CheckInvariants();
+  return With(arena, [&](Arena& own) {
+    own.CheckInvariants();
     return absl::OkStatus();
   });
 }

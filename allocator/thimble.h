@@ -7,6 +7,9 @@
  *   - A call that fails changes nothing.
  *   - All functions are thread-safe, except that thimble_destroy() must be the last call on its
  *     arena.
+ *   - An arena belongs to the process that made it. In a child of a fork every call on it is
+ *     UNAVAILABLE. The blocks of device:cpu that callers hold are there, as copies of the moment of
+ *     the fork, and may be used until the child ends.
  *   - Structs that Thimble fills start with struct_size, set by the caller to sizeof: a newer
  *     library fills only what an older caller knows.
  */
@@ -50,8 +53,12 @@ thimble_status thimble_check_options(const char* options, uint64_t device_bytes)
 /* The size that `text` means wherever an option takes one: "1048576", "512KiB", "1.5GiB". */
 thimble_status thimble_parse_size(const char* text, uint64_t* bytes);
 
-/* Gives everything back to the driver. Blocks still held become invalid. NULL is allowed. */
+/* Gives everything back to the driver. Blocks still held become invalid. NULL is allowed. Does
+ * nothing in a child of a fork. */
 void thimble_destroy(thimble_arena* arena);
+
+/* 1 in a child of the process that made the arena, otherwise 0. Takes no lock. */
+int thimble_is_in_child(const thimble_arena* arena);
 
 /* The effective options, in the same grammar; valid as long as the arena. */
 const char* thimble_options(const thimble_arena* arena);
@@ -266,7 +273,7 @@ typedef struct thimble_log_info {
   uint64_t peak_reserved;     /* most bytes taken from the driver */
   uint64_t reserved_at_peak;  /* bytes taken from the driver at the time of peak_in_use */
   uint64_t stitches;          /* number of blocks that were stitched */
-  uint64_t complete;          /* 0: cut off by its bound, or by a process that did not exit */
+  uint64_t complete;          /* 0: it is not all that the process had to tell: see note */
   uint64_t steps;             /* number of steps of training that began */
   uint64_t plan_requests;     /* as in thimble_stats, to the last 64 requests */
   uint64_t plan_hits;
@@ -280,10 +287,12 @@ typedef struct thimble_log_info {
   uint64_t duration_ns;     /* until the last event */
   uint64_t damaged_at;      /* number, from 1, of the record that ends a damaged log; 0: none */
   uint64_t swapped_at_peak; /* bytes on the host at the time of peak_in_use */
+  char note[256];           /* why the log is not complete, in words; "" if it is */
 } thimble_log_info;
 
-/* Reads an event log. Writes it as a text trace to `trace`, and what it tells to `info`; either may
- * be NULL. */
+/* Reads an event log, also one that is not complete: a program that runs or was killed is told to
+ * its last event, a damaged log as far as it is sound. Writes it as a text trace to `trace`, and
+ * what it tells to `info`; either may be NULL. */
 thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
 
 /* What came of a replay. */
@@ -395,10 +404,10 @@ typedef struct thimble_harmony_info {
  * (NULL: one switch, as in the published figures). Writes the plan as JSON to `plan`, the times of
  * all its steps as JSON to `schedule`, and what it comes to to `info`; each may be NULL. `options`
  * is key:value,key:value: gpus (1 to 8), memory (of each GPU) and batch are needed; mode (dp, pp,
- * auto), rules (thimble, harmony), prefetch (on, off) and packers (published, all) of rules
- * harmony, keep (on, off: activations for the backward) and resident (on, off: packs between
- * iterations), seconds of search, swap_limit (bytes, off). Memory in which no plan fits is
- * OUT_OF_MEMORY. */
+ * auto), rules (thimble, harmony), prefetch (on, off) and packers (published, all, or names with +
+ * between) of rules harmony, keep (on, off: activations for the backward) and resident (on, off:
+ * packs between iterations), seconds of search, swap_limit (bytes, off). Memory in which no plan
+ * fits is OUT_OF_MEMORY. */
 thimble_status thimble_harmony_file(const char* profile, const char* topology, const char* options,
                                     const char* plan, const char* schedule,
                                     thimble_harmony_info* info);

@@ -80,7 +80,6 @@ Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
 }
 
 absl::Status Arena::StartSwapping() {
-  MutexLock lock(&mutex_);
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   const Bytes limit =
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);

@@ -201,6 +201,7 @@ class Arena {
   PeakMark last_mark_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
+  bool told_plan_file_ = false;                   // the worker's: that it cannot be written
   // The first to go.
   Worker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};
   Worker swap_worker_{[this](const std::atomic<bool>& cancel) { SwapAhead(cancel); }};

@@ -80,7 +80,7 @@ void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
 // A file that cannot be written is no reason to fail for another reason than memory.
 void Arena::WriteOom() {
   if (log_path_.empty()) return;
-  ReplaceWholeFile(ToJson(last_oom_), PathBeside(log_path_, kOomFile)).IgnoreError();
+  WriteWholeFile(ToJson(last_oom_), PathBeside(log_path_, kOomFile)).IgnoreError();
 }
 
 void Arena::WriteStats() {
@@ -89,7 +89,7 @@ void Arena::WriteStats() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_stats_) return;
   next_stats_ = now + kEvery;
-  ReplaceWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
+  WriteWholeFile(ToJson(StatsLocked()), PathBeside(log_path_, kNowFile)).IgnoreError();
 }
 
 // --- Statistics ----------------------------------------------------------------------------------

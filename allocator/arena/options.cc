@@ -10,10 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "allocator/base/machine.h"
 #include "allocator/base/status_macros.h"
 
 namespace thimble {
 namespace {
+
+constexpr Bytes kSmallestChunk = 64 * kKiB;
 
 // One line per option: its name, how its value is read, and how it is written.
 struct OptionKey {
@@ -108,8 +111,8 @@ constexpr std::array<OptionKey, 18> kKeys = {{
     {"chunk",
      [](absl::string_view value, Options* options) {
        THIMBLE_RETURN_IF_ERROR(ParseSize(value, &options->arena.chunk_bytes));
-       if (!IsPowerOfTwo(options->arena.chunk_bytes) || options->arena.chunk_bytes < 64 * kKiB ||
-           options->arena.chunk_bytes > kGiB) {
+       if (!IsPowerOfTwo(options->arena.chunk_bytes) ||
+           options->arena.chunk_bytes < kSmallestChunk || options->arena.chunk_bytes > kGiB) {
          return BadValue(value, "a power of two from 64KiB to 1GiB");
        }
        return absl::OkStatus();
@@ -213,6 +216,19 @@ const OptionKey* FindKey(absl::string_view name) {
   return nullptr;
 }
 
+// Blocks leave by whole chunks, so small ones let more of them leave. Host memory has no smallest
+// chunk, and as long as there are not too many of them, they cost nothing there.
+Bytes DefaultChunk(const Options& options) {
+  constexpr Bytes kMostChunks = 16384;
+  const bool may_leave = options.arena.swap || options.arena.watch;
+  if (options.device != Options::kCpu || !may_leave) return ArenaOptions().chunk_bytes;
+  Bytes limit = options.arena.limit;
+  if (limit == 0) limit = options.memory != 0 ? options.memory : HalfOfTheMachine();
+  Bytes chunk = kSmallestChunk;
+  while (chunk < ArenaOptions().chunk_bytes && limit / chunk > kMostChunks) chunk *= 2;
+  return chunk;
+}
+
 absl::Status CheckTogether(const Options& options) {
   if (options.device != Options::kCpu && options.memory != 0) {
     return absl::InvalidArgumentError(
@@ -293,6 +309,7 @@ absl::StatusOr<Options> ParseOptions(absl::string_view text) {
   if (seen.count("swap_limit") + seen.count("swap_slowdown") > 0 && seen.count("swap") == 0) {
     options.arena.swap = true;
   }
+  if (seen.count("chunk") == 0) options.arena.chunk_bytes = DefaultChunk(options);
   THIMBLE_RETURN_IF_ERROR(CheckTogether(options));
   return options;
 }

@@ -107,12 +107,16 @@ class Space {
 
   // --- Swapping (space_swap.cc), with SpaceOptions::swap only ------------------------------------
 
-  // Whether a block of this size consists of whole chunks, so that all of it can leave.
-  bool IsMovable(Bytes bytes) const { return bytes >= kMovableChunks * options_.chunk_bytes; }
+  // How much of a block of this size can leave, by whole chunks: all of it where it is rounded up
+  // to them, which may cost a quarter of it.
+  Bytes MovableBytes(Bytes bytes) const {
+    const Bytes whole = AlignUp(bytes, options_.chunk_bytes);
+    return whole - bytes <= bytes / 4 ? whole : AlignDown(bytes, options_.chunk_bytes);
+  }
   // The whole chunks of the block at `address`, as addresses: what Evict() and Fetch() are about.
-  // Empty for blocks that are not movable.
+  // Empty if it has none.
   Extent MovableOf(Address address) const;
-  // All addresses of the block there if it is large enough to be movable; otherwise empty.
+  // All addresses of the block there if some of it could leave; otherwise empty.
   Extent AddressesOf(Address address) const;
   // Takes the memory away from them: their bytes are elsewhere, and nobody uses them on any stream.
   // Whatever the driver refuses to unmap stays; an error means that all does.
@@ -198,9 +202,6 @@ class Space {
 
  private:
   using Growth = std::vector<Extent>;
-
-  // From so many chunks on, rounding up to whole ones costs little.
-  static constexpr Bytes kMovableChunks = 4;
 
   // In the map of pointers, a block of the floor is named by its seat.
   static constexpr BlockId kOnFloor = BlockId{1} << 31;

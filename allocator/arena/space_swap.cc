@@ -1,8 +1,9 @@
 // The part of Space whose blocks can be without memory while their bytes are elsewhere.
 //
-// Large blocks are made of whole chunks here, so that all of a block can leave. Pieces are not
-// stitched but moved: chunks that are free leave their places and are mapped side by side at
-// addresses that nobody uses. Addresses are plentiful, and every block keeps its own.
+// Blocks of about a chunk and more begin at a chunk here, and are made of whole ones where that
+// costs little, so that most of a block can leave. Pieces are not stitched but moved: chunks that
+// are free leave their places and are mapped side by side at addresses that nobody uses. Addresses
+// are plentiful, and every block keeps its own.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -16,8 +17,9 @@ namespace thimble {
 // --- Allocate ----------------------------------------------------------------------------------
 
 void Space::MakeMovable(Request* request) const {
-  if (!IsMovable(request->bytes)) return;
-  request->bytes = AlignUp(request->bytes, options_.chunk_bytes);
+  const Bytes movable = MovableBytes(request->bytes);
+  if (movable == 0) return;
+  request->bytes = std::max(request->bytes, movable);
   request->alignment =
       std::max(request->alignment, std::min(options_.chunk_bytes, HomeSpace::kAlignment));
 }
@@ -73,14 +75,15 @@ Extent Space::WholeChunksOf(const Block& block) const {
 
 Extent Space::MovableOf(Address address) const {
   const Block* const block = Find(address);
-  if (block == nullptr || !IsMovable(block->bytes)) return {};
+  if (block == nullptr) return {};
   const Extent chunks = WholeChunksOf(*block);
+  if (chunks.bytes() == 0) return {};
   return {home_->base() + chunks.begin, home_->base() + chunks.end};
 }
 
 Extent Space::AddressesOf(Address address) const {
   const Block* const block = Find(address);
-  if (block == nullptr || !IsMovable(BytesOf(*block))) return {};
+  if (block == nullptr || MovableBytes(BytesOf(*block)) == 0) return {};
   return {address, address + BytesOf(*block) - block->padding};
 }
 

@@ -7,7 +7,7 @@
 
 namespace thimble {
 
-// What blocks come to once large ones are made of whole chunks, as they are where blocks move.
+// What blocks come to once those that can leave begin at a chunk, as they do where blocks move.
 struct Swapper::Weights {
   Bytes stays = 0;
   Bytes idle = 0;
@@ -20,13 +20,16 @@ Swapper::Weights Swapper::Weigh() const {
   Weights weights;
   std::vector<bool> holds_small(heap.end() / chunk + 1);  // by slot
   space_->pointers().ForEach([&](Address address, BlockId first) {
-    const Bytes bytes = AlignUp(space_->BytesOf(heap.block(first)), chunk);
+    const Bytes bytes = space_->BytesOf(heap.block(first));
+    const Bytes movable = space_->MovableBytes(bytes);
     const SwapId id = table_.Find(address);
-    if (id != kNoSwap && table_.IsIdle(id)) {
-      weights.idle += bytes;
-      weights.largest_idle = std::max(weights.largest_idle, bytes);
+    if (id != kNoSwap && (table_.IsIdle(id) || heap.block(first).absent)) {
+      if (movable < bytes) weights.stays += chunk;
+      if (heap.block(first).absent) return;
+      weights.idle += movable;
+      weights.largest_idle = std::max(weights.largest_idle, movable);
     } else if (id != kNoSwap) {
-      if (!heap.block(first).absent) weights.stays += bytes;
+      weights.stays += AlignUp(bytes, chunk);
     } else {
       for (BlockId part = first; part != kNoBlock; part = heap.block(part).chain) {
         for (Bytes at = heap.block(part).offset; at < heap.EndOf(part); at += chunk) {

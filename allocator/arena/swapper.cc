@@ -18,8 +18,21 @@ absl::StatusOr<std::unique_ptr<Swapper>> Swapper::Create(Space* space, Mutex* mu
   if (!options.watch) {
     THIMBLE_ASSIGN_OR_RETURN(pool, HostPool::Create(options.host_limit, &space->driver()));
   }
-  return std::unique_ptr<Swapper>(new Swapper(space, mutex, std::move(pool), options));
+  std::unique_ptr<Swapper> swapper(new Swapper(space, mutex, std::move(pool), options));
+  AddForkListener(LockRank::kArena, swapper.get());
+  return swapper;
 }
+
+Swapper::~Swapper() { RemoveForkListener(this); }
+
+void Swapper::BeforeFork() {
+  mutex_->Lock();
+  table_.ForEachOnHost([this](const SwapBlock& block) {
+    space_->driver().LeaveToChild(block.movable.begin, block.host, block.movable.bytes());
+  });
+}
+
+void Swapper::AfterFork(ForkSide) { mutex_->Unlock(); }
 
 Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options)
     : space_(space),
@@ -193,13 +206,6 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
     WaitForChange();
   }
   if (table_.IsThere(id)) return absl::OkStatus();
-  if (!pool_->IsOurs()) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("the bytes of %#x are on the host, with the process that forked this one: "
-                        "use TensorFlow in "
-                        "one of them only",
-                        table_.block(id).address));
-  }
   table_.BeginFetch(id);
   const Address address = table_.block(id).address;
   const auto fetch = [&] { return space_->Fetch(address); };

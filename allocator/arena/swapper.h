@@ -14,6 +14,8 @@
 // limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
 // after kTurnPatience nobody waits for it, so that an op which waits for another cannot stop it.
 //
+// Forks: in a child, what is on the host is where its blocks are.
+//
 // Watching: nothing leaves, nobody waits and there is no host memory, but it is known who uses
 // what, so that Outlook() can tell what swapping would have done.
 //
@@ -35,6 +37,7 @@
 #include "allocator/arena/space.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/event.h"
+#include "allocator/base/fork.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
 #include "allocator/observe/oom_report.h"
@@ -52,7 +55,7 @@ struct OpName {
   bool takes_turn = false;
 };
 
-class Swapper {
+class Swapper : private ForkListener {
  public:
   static constexpr std::chrono::milliseconds kTurnPatience{1000};
   static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
@@ -68,6 +71,8 @@ class Swapper {
   // `space` and `mutex`, which guards it, must outlive the swapper.
   static absl::StatusOr<std::unique_ptr<Swapper>> Create(Space* space, Mutex* mutex,
                                                          const Options& options);
+
+  ~Swapper() override;
 
   // A block was allocated.
   void Add(Address address, std::uint64_t op, std::uint64_t step);
@@ -119,6 +124,9 @@ class Swapper {
   Bytes HostRoom() const;
   struct Weights;
   Weights Weigh() const;
+
+  void BeforeFork() ABSL_NO_THREAD_SAFETY_ANALYSIS override;
+  void AfterFork(ForkSide side) ABSL_NO_THREAD_SAFETY_ANALYSIS override;
 
   void TakeTurn();
   void LeaveTurn();

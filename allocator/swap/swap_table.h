@@ -97,6 +97,14 @@ class SwapTable {
   void CancelFetch(SwapId id) { Move(id, SwapState::kOnHost); }
 
   Bytes on_host_bytes() const { return on_host_bytes_; }
+  // visit(block) for every block of which the host has the only copy (W2).
+  template <typename Visit>
+  void ForEachOnHost(Visit visit) const {
+    for (const SwapBlock& block : blocks_) {
+      if (block.address == 0) continue;
+      if (block.state == SwapState::kOnHost || block.state == SwapState::kFetching) visit(block);
+    }
+  }
   void CheckInvariants() const;  // O(blocks)
 
  private:

@@ -1,4 +1,8 @@
 // An arena that learns: what its figures say, and what becomes of the thread that plans.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -6,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "allocator/base/whole_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/arena_plan_fixture.h"
@@ -261,6 +266,33 @@ TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
   testing::internal::CaptureStderr();
   EXPECT_LE(Learn(), 3);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// No file may become as large as it has to be, as on a disk that is full.
+TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
+  std::remove(path_.c_str());
+  Learn();
+  const std::string old = ReadWholeFile(path_).value();
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit usual;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit small = usual;
+  small.rlim_cur = old.size() - 1;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  testing::internal::CaptureStderr();
+  Learn();
+  for (int i = 0; i < 40; ++i) {  // what is new makes a new plan necessary, again and again
+    Step();
+    Free(Ask(1000 + i / 10, kChunk * (i / 10 + 1)));
+    arena_->WaitForPlans();
+  }
+  const std::string told = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+  EXPECT_GT(stats().plan.plans, 2u);
+  EXPECT_THAT(told, testing::StartsWith("thimble: plan_file: '"));
+  EXPECT_THAT(told, testing::HasSubstr("could not be written: File too large"));
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  EXPECT_EQ(ReadWholeFile(path_).value(), old);
 }
 
 TEST_F(PlanFile, OneForOtherChunksIsToldAndReplaced) {
