@@ -16,8 +16,9 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::Var;
 
-// The smallest chunk an arena can have (option `chunk`): a smaller block never leaves.
-constexpr std::size_t kSmallest = std::size_t{64} << 10;
+// Rounded up to the smallest chunk an arena can have (option `chunk`), at the cost of a quarter: a
+// smaller block never leaves.
+constexpr std::size_t kSmallest = (std::size_t{64} << 10) / 5 * 4;
 
 constexpr int kDeepest = 4;  // lists of lists beyond that are not looked into
 

@@ -24,6 +24,9 @@ class Announcer {
   // `allocator` is that of the device, for what is said when memory runs out.
   Announcer(thimble_arena* arena, TfAllocator* allocator) : arena_(arena), allocator_(allocator) {}
 
+  // In a child of a fork nothing moves any more, and there is nobody to tell.
+  bool IsInChild() const { return thimble_is_in_child(arena_) != 0; }
+
   // Where ops are submitted to; before the first of them.
   void SetStream(std::uint64_t stream) { stream_ = stream; }
 

@@ -2,7 +2,6 @@
 // this class: without swapping, TensorFlow calls its own code.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -14,11 +13,6 @@
 
 namespace thimble::tf {
 
-// The memory such a device says it has. TensorFlow's graph optimizer, if it believes that a graph
-// does not fit, computes sums in another way and order, and copies tensors to the host itself: the
-// numbers would depend on the limit.
-constexpr tensorflow::Bytes kStatedMemory{std::int64_t{1} << 40};
-
 template <typename Device>
 class AnnouncingDevice : public Device {
  public:
@@ -28,7 +22,9 @@ class AnnouncingDevice : public Device {
 
   void Compute(tensorflow::OpKernel* kernel, tensorflow::OpKernelContext* context) override {
     const OpRule rule = RuleOf(kernel->type_string_view());
-    if (!AnnouncedUse::Needs(rule, *context)) return Device::Compute(kernel, context);
+    if (!AnnouncedUse::Needs(rule, *context) || announcer_.IsInChild()) {
+      return Device::Compute(kernel, context);
+    }
     AnnouncedUse use(&announcer_, rule, kernel, context);
     if (use.Begin()) Device::Compute(kernel, context);
   }
@@ -36,7 +32,7 @@ class AnnouncingDevice : public Device {
   void ComputeAsync(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* context,
                     tensorflow::AsyncOpKernel::DoneCallback done) override {
     const OpRule rule = RuleOf(kernel->type_string_view());
-    if (!AnnouncedUse::Needs(rule, *context)) {
+    if (!AnnouncedUse::Needs(rule, *context) || announcer_.IsInChild()) {
       return Device::ComputeAsync(kernel, context, std::move(done));
     }
     auto use = std::make_shared<AnnouncedUse>(&announcer_, rule, kernel, context);

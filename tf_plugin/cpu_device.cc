@@ -1,5 +1,6 @@
 #include "tf_plugin/cpu_device.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +15,8 @@
 #include "tensorflow/core/public/session_options.h"
 #include "tf_plugin/announcing_device.h"
 #include "tf_plugin/arenas.h"
+#include "tf_plugin/device_allocator.h"
+#include "tf_plugin/guarded_device.h"
 #include "tf_plugin/tf_allocator.h"
 #include "tf_plugin/tf_plugin.h"
 #include "tf_plugin/tf_sub_allocator.h"
@@ -22,12 +25,17 @@
 namespace thimble::tf {
 namespace {
 
+// The memory that TensorFlow's own CPU device says it has. Its graph optimizer computes sums in
+// another order for a graph that does not fit into that, so another figure would mean other
+// numbers.
+constexpr tensorflow::Bytes kStatedCpuMemory{std::int64_t{256} << 20};
+
 // TensorFlow's own CPU device, kernels and threads included, but for its allocator.
 class CpuDevice : public tensorflow::ThreadPoolDevice {
  public:
   CpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
-            tsl::Allocator* allocator, tensorflow::Bytes limit)
-      : ThreadPoolDevice(options, name, limit, tensorflow::DeviceLocality(), allocator),
+            tsl::Allocator* allocator)
+      : ThreadPoolDevice(options, name, kStatedCpuMemory, tensorflow::DeviceLocality(), allocator),
         allocator_(allocator),
         gpu_options_(options.config.gpu_options()) {}
 
@@ -54,6 +62,7 @@ std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_
   if (settings.front == Settings::Front::kBfc) {
     tsl::BFCAllocator::Options options;
     options.allow_growth = false;  // BFC at its best
+    options.allow_retry_on_failure = settings.retry_ms > 0;
     return std::make_unique<tsl::BFCAllocator>(
         std::make_unique<TfSubAllocator>(arena, kMemoryType, /*index=*/0,
                                          std::vector<tsl::SubAllocator::Visitor>{},
@@ -71,7 +80,7 @@ std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_
 // them.
 struct CpuMemory {
   thimble_arena* arena;
-  tsl::Allocator* allocator;
+  DeviceAllocator* allocator;
 };
 
 absl::StatusOr<CpuMemory> OpenMemory(const Settings& settings, int index) {
@@ -83,7 +92,7 @@ absl::StatusOr<CpuMemory> OpenMemory(const Settings& settings, int index) {
   LOG(INFO) << "Thimble serves the CPU device"
             << (index == 0 ? std::string() : absl::StrCat(" CPU:", index)) << ": "
             << thimble_options(*arena);
-  return CpuMemory{*arena, MakeAllocator(settings, *arena, index).release()};
+  return CpuMemory{*arena, new DeviceAllocator(*arena, MakeAllocator(settings, *arena, index))};
 }
 
 absl::StatusOr<CpuMemory> MemoryOf(const Settings& settings, int index) {
@@ -98,12 +107,14 @@ absl::StatusOr<CpuMemory> MemoryOf(const Settings& settings, int index) {
 std::unique_ptr<tensorflow::Device> MakeDevice(const Settings& settings, const CpuMemory& memory,
                                                const tensorflow::SessionOptions& options,
                                                const std::string& name) {
-  const tensorflow::Bytes limit(memory.allocator->GetStats()->bytes_limit.value_or(0));
-  if (!settings.swap) return std::make_unique<CpuDevice>(options, name, memory.allocator, limit);
+  using Guarded = GuardedDevice<CpuDevice>;
+  if (!settings.swap) {
+    return std::make_unique<Guarded>(memory.allocator, options, name, memory.allocator);
+  }
   // Settings do not let it be BFC.
-  const Announcer announcer(memory.arena, static_cast<TfAllocator*>(memory.allocator));
-  return std::make_unique<AnnouncingDevice<CpuDevice>>(announcer, options, name, memory.allocator,
-                                                       kStatedMemory);
+  const Announcer announcer(memory.arena, static_cast<TfAllocator*>(memory.allocator->wrapped()));
+  return std::make_unique<AnnouncingDevice<Guarded>>(announcer, memory.allocator, options, name,
+                                                     memory.allocator);
 }
 
 absl::Status Refusal(const absl::Status& status) {

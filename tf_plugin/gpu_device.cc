@@ -12,7 +12,9 @@
 #include "tensorflow/core/framework/device_factory.h"
 #include "tf_plugin/announcing_device.h"
 #include "tf_plugin/arenas.h"
+#include "tf_plugin/device_allocator.h"
 #include "tf_plugin/gpu_context.h"
+#include "tf_plugin/guarded_device.h"
 #include "tf_plugin/tf_allocator.h"
 #include "xla/stream_executor/stream.h"
 
@@ -42,7 +44,9 @@ class GpuDevice : public BaseGPUDevice {
   const bool pinned_host_memory_;
 };
 
-class AnnouncingGpuDevice final : public AnnouncingDevice<GpuDevice> {
+using GuardedGpuDevice = GuardedDevice<GpuDevice>;
+
+class AnnouncingGpuDevice final : public AnnouncingDevice<GuardedGpuDevice> {
  public:
   using AnnouncingDevice::AnnouncingDevice;
   ~AnnouncingGpuDevice() override {
@@ -69,9 +73,16 @@ class AnnouncingGpuDevice final : public AnnouncingDevice<GpuDevice> {
   tensorflow::core::RefCountPtr<GpuContext> context_;
 };
 
+// The memory that a GPU with swapping says it has. TensorFlow's graph optimizer, if it believes
+// that a graph does not fit, computes sums in another way and order, and copies tensors to the host
+// itself: the numbers would depend on the GPU's size.
+constexpr tensorflow::Bytes kStatedMemory{std::int64_t{1} << 40};
+
 class GpuDeviceFactory final : public tensorflow::BaseGPUDeviceFactory {
  public:
   static constexpr int kPriority = 220;  // above TensorFlow's own, 210
+
+  explicit GpuDeviceFactory(bool announce) : announce_(announce) {}
 
   absl::Status CreateDevices(const tensorflow::SessionOptions& options,
                              const std::string& name_prefix,
@@ -83,21 +94,28 @@ class GpuDeviceFactory final : public tensorflow::BaseGPUDeviceFactory {
       const tensorflow::DeviceLocality& locality, tsl::TfDeviceId id,
       const std::string& description, tsl::Allocator* gpu_allocator,
       tsl::Allocator* cpu_allocator) override;
+
+  const bool announce_;
 };
 
 std::unique_ptr<BaseGPUDevice> GpuDeviceFactory::CreateGPUDevice(
     const tensorflow::SessionOptions& options, const std::string& name, tensorflow::Bytes limit,
     const tensorflow::DeviceLocality& locality, tsl::TfDeviceId id, const std::string& description,
     tsl::Allocator* gpu_allocator, tsl::Allocator* cpu_allocator) {
-  auto* const ours = dynamic_cast<TfAllocator*>(gpu_allocator);
-  thimble_arena* const arena = FindArena(id.value());
-  if (ours == nullptr || arena == nullptr) {  // left to TensorFlow, or to BFC
+  auto* const ours = dynamic_cast<DeviceAllocator*>(gpu_allocator);
+  if (ours == nullptr) {  // left to TensorFlow
     return std::make_unique<GpuDevice>(options, name, limit, locality, id, description,
                                        gpu_allocator, cpu_allocator);
   }
-  return std::make_unique<AnnouncingGpuDevice>(Announcer(arena, ours), options, name, kStatedMemory,
-                                               locality, id, description, gpu_allocator,
-                                               cpu_allocator);
+  auto* const thimble = dynamic_cast<TfAllocator*>(ours->wrapped());
+  thimble_arena* const arena = FindArena(id.value());
+  if (!announce_ || thimble == nullptr || arena == nullptr) {
+    return std::make_unique<GuardedGpuDevice>(ours, options, name, limit, locality, id, description,
+                                              gpu_allocator, cpu_allocator);
+  }
+  return std::make_unique<AnnouncingGpuDevice>(Announcer(arena, thimble), ours, options, name,
+                                               kStatedMemory, locality, id, description,
+                                               gpu_allocator, cpu_allocator);
 }
 
 absl::Status GpuDeviceFactory::CreateDevices(
@@ -115,8 +133,8 @@ absl::Status GpuDeviceFactory::CreateDevices(
 
 }  // namespace
 
-void RegisterAnnouncingGpus() {
-  tensorflow::DeviceFactory::Register("GPU", std::make_unique<GpuDeviceFactory>(),
+void RegisterGpus(bool announce) {
+  tensorflow::DeviceFactory::Register("GPU", std::make_unique<GpuDeviceFactory>(announce),
                                       GpuDeviceFactory::kPriority, /*is_pluggable_device=*/false);
 }
 

@@ -54,10 +54,7 @@ void InstallGpu(absl::StatusOr<Settings> settings) {
   const bool swap = settings.ok() && settings->swap;
   auto* const ours = new ProcessState(std::move(settings));  // TensorFlow never deletes it
   const tensorflow::GPUProcessState* const installed = tensorflow::GPUProcessState::singleton(ours);
-  if (installed == ours) {
-    if (swap) RegisterAnnouncingGpus();
-    return;
-  }
+  if (installed == ours) return RegisterGpus(swap);
   if (IsOfAnotherCopy<ProcessState>(*installed)) {
     WarnTwoCopies();
   } else {

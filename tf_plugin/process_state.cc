@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.h"
 #include "tf_plugin/arenas.h"
+#include "tf_plugin/device_allocator.h"
 #include "tf_plugin/tf_allocator.h"
 #include "tf_plugin/tf_sub_allocator.h"
 #include "xla/stream_executor/gpu/gpu_init.h"
@@ -156,7 +157,7 @@ absl::Status ProcessState::Serve(const GPUOptions& options, tsl::TfDeviceId id,
                                    absl::StrCat("GPU_", id.value(), "_thimble_bfc"), bfc_options);
     if (parts.counter != nullptr) front->SetTimingCounter(parts.counter.get());
     parts.bfc_allocator = front.get();
-    parts.allocator = std::move(front);
+    parts.allocator = std::make_unique<DeviceAllocator>(*arena, std::move(front));
   } else {
     TfAllocator::Options own;
     own.name = absl::StrCat("GPU_", id.value(), "_thimble");
@@ -164,7 +165,8 @@ absl::Status ProcessState::Serve(const GPUOptions& options, tsl::TfDeviceId id,
                     ? absl::ZeroDuration()
                     : absl::Milliseconds(settings_->retry_ms);
     own.timestamped = parts.counter != nullptr;
-    parts.allocator = std::make_unique<TfAllocator>(*arena, own);
+    parts.allocator =
+        std::make_unique<DeviceAllocator>(*arena, std::make_unique<TfAllocator>(*arena, own));
   }
   PublishArena(id.value(), *arena);
   LOG(INFO) << "Thimble serves GPU:" << id.value() << " (" << parts.allocator->Name()

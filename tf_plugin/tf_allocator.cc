@@ -93,8 +93,8 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
     if (block == nullptr && attributes.retry_on_failure) ReportOom(bytes, in_vain);
     if (block == nullptr && !attributes.retry_on_failure) ReportOptional(bytes);
   } else if (block == nullptr) {
-    LOG(ERROR) << options_.name << " cannot allocate " << bytes
-               << " bytes: " << thimble_last_error();
+    untold = {this, thimble_last_error()};
+    LOG(ERROR) << options_.name << " cannot allocate " << bytes << " bytes: " << untold.text;
   }
   if (block == nullptr) return nullptr;
   blocks_.Add(block, {bytes, next_id_.fetch_add(1, std::memory_order_relaxed)});

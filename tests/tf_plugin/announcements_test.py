@@ -258,7 +258,8 @@ class Announcements(unittest.TestCase):
     def test_only_ops_that_copy_out_of_a_list_use_what_is_in_it(self):
         calls = self.run_case(list_of_tensors)
         self.assert_balanced(calls)
-        self.assertEqual(sorted(pinned(calls)), [[100], [100], [100], [100, 100, 100], [300]])
+        # The largest is made of whole chunks of 64 KiB.
+        self.assertEqual(sorted(pinned(calls)), [[100], [100], [100], [100, 100, 100], [320]])
 
     def test_python_functions_see_what_stays(self):
         calls, key = self.run_case(python_function)

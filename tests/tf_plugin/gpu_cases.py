@@ -6,7 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tests.tf_plugin import fork_cases
 from tests.tf_plugin import forked
+from tests.tf_plugin import oom_cases
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -20,6 +22,20 @@ def gpus():
 def allow_growth():
     for gpu in gpus():
         tf.config.experimental.set_memory_growth(gpu, True)
+
+
+def refused_in_a_fork():
+    """What a child is told that asks for memory of the GPU."""
+    kept = hold()
+
+    def child():
+        try:
+            return float(hold(mib=1).shape[0])
+        except tf.errors.OpError as error:
+            return str(error)
+
+    told = fork_cases.in_child(child)
+    return told, float(hold(mib=1).shape[0] + kept.shape[0])
 
 
 def hold(device="GPU:0", mib=8):
@@ -280,6 +296,20 @@ class Work(Gpu):
             said = result.lines_with(f"Thimble serves GPU:{device} ")
             self.assertEqual(len(said), 1, result)
             self.assertIn(f"peers:{peer}", said[0])
+
+
+    def test_a_fork_is_refused_in_words_and_its_parent_unharmed(self):
+        told, parent = self.answer(refused_in_a_fork)
+        self.assertIn("multiprocessing.set_start_method('spawn')", told)
+        self.assertEqual(parent, 9)
+
+    def test_a_compiled_function_that_fails_frees_nothing_of_its_variables(self):
+        for conf in ("limit:96MiB,retry_ms:0", "limit:96MiB,retry_ms:0,swap:auto"):
+            result = self.served(oom_cases.compiled, 5, 6000, THIMBLE_CONF=conf)
+            self.assertIsInstance(result.answer, dict, result)
+            self.assertEqual(result.answer["refused"], 5, result)
+            self.assertIn("fits with  limit:", result.answer["message"])
+            self.assertEqual(result.lines_with("freed twice"), [], result)
 
 
 class Swap(Gpu):

@@ -9,7 +9,7 @@ from tests.tf_plugin import swap_cases
 from tests.tf_plugin import swap_models
 
 CPU = -1  # THIMBLE_TF_CPU
-CONF = "device:cpu,chunk:64KiB,retry_ms:100"
+CONF = "device:cpu,retry_ms:100"
 PART = 0.6  # of the peak without a limit
 
 
