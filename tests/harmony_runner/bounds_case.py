@@ -44,7 +44,7 @@ class Block:
 class Job:
     """Hands on `passed` bytes of its inputs as results."""
     hands_on = receives = ()
-    is_backward = is_last = saves = restores = advances_state = False
+    is_backward = is_last = saves = restores = tells_loss = advances_state = False
     pack = types.SimpleNamespace(uses=(), state=(), first=0)
 
     def __init__(self, gpu, footprint, passed, portions, seconds):

@@ -18,21 +18,13 @@ from keras import layers  # pylint: disable=wrong-import-position
 
 from thimble_gpu.harmony.chain import Chain  # pylint: disable=wrong-import-position
 
+from tests.harmony_runner import compared  # pylint: disable=wrong-import-position
+
 SAMPLES, BATCH, PORTION = 40, 16, 4  # the last batch of an epoch has 8
 
 
 def attach_with_plan(model, mode="pp", packs=3):
-    """In packs of about as many layers each, on two devices in turn."""
-    count = len(Chain(model).links)
-    borders = sorted({count * i // packs for i in range(packs + 1)})
-    spans = [(first, last - 1) for first, last in zip(borders, borders[1:])]
-    share = BATCH if mode == "pp" else BATCH // 2
-    portions = (PORTION,) * (share // PORTION)
-    gpu = (lambda number: number % 2) if mode == "pp" else (lambda number: -1)
-    forward = [harmony.Task(*span, gpu(i), portions) for i, span in enumerate(spans[:-1])]
-    backward = [harmony.Task(*span, gpu(i + len(forward)), portions)
-                for i, span in enumerate(reversed(spans))]
-    plan = harmony.Plan(mode, 2, BATCH, tuple(forward), tuple(backward))
+    plan = compared.plan_of(len(Chain(model).links), BATCH, PORTION, packs, mode)
     return harmony.attach(model, devices=DEVICES, memory="64MiB", plan=plan)
 
 
@@ -143,6 +135,22 @@ def frozen_layers_and_average(attach):
     return numbers_of(history) + [float(np.abs(v.numpy()).sum()) for v in model.variables]
 
 
+def thawed(attach):
+    """As with a model that others trained: first its last layers, then all."""
+    base = dense_model()
+    model = keras.Sequential([base, layers.Activation("relu"), layers.Dense(5)])
+    base.trainable = False
+    model.compile(keras.optimizers.Adam(1e-2), sparse_loss())
+    attach(model)
+    x, y = data()
+    first = model.fit(x, y, batch_size=BATCH, epochs=2, shuffle=False, verbose=0)
+    base.trainable = True
+    model.compile(keras.optimizers.Adam(1e-3), sparse_loss())
+    second = model.fit(x, y, batch_size=BATCH, epochs=2, shuffle=False, verbose=0)
+    return numbers_of(first) + numbers_of(second) + [
+        float(np.abs(v.numpy()).sum()) for v in model.variables]
+
+
 def accumulated_and_several_at_once(attach):
     model = dense_model()
     model.compile(keras.optimizers.Lion(1e-3, gradient_accumulation_steps=2), sparse_loss(),
@@ -187,7 +195,7 @@ def resumed(attach):
 
 
 CASES = (fit_with_everything, class_weights_and_changing_rate, several_inputs_and_outputs,
-         masks_and_recurrence, mixed_precision, frozen_layers_and_average,
+         masks_and_recurrence, mixed_precision, frozen_layers_and_average, thawed,
          accumulated_and_several_at_once, shares_of_samples, resumed)
 
 

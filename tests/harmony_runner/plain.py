@@ -3,10 +3,11 @@
 import tensorflow as tf
 
 
-def losses(model, optimizer, loss, x, y, portions, steps):
-    """Of every step; with the links' own losses, such as those of regularisers."""
-    x, y = tf.constant(x), tf.constant(y)
-    batch = len(x)
+def losses(model, optimizer, x, y, portions, steps):
+    """Of every step of a compiled model; with what layers add to it."""
+    data = tf.nest.map_structure(
+        lambda each: None if each is None else tf.convert_to_tensor(each), (x, y))
+    batch = sum(portions)
     optimizer.build(model.trainable_variables)
 
     @tf.function(autograph=False, jit_compile=False)
@@ -14,14 +15,16 @@ def losses(model, optimizer, loss, x, y, portions, steps):
         sums, total, first = None, 0.0, 0
         for size in portions:
             span = slice(first, first + size)
+            own_x, own_y = tf.nest.map_structure(
+                lambda each, span=span: None if each is None else each[span], data)
             first += size
             with tf.GradientTape() as tape:
-                value = loss(y[span], model(x[span], training=True))
-                value += tf.add_n(model.losses) if model.losses else 0.0
+                value = model.compute_loss(own_x, own_y, model(own_x, training=True))
                 scaled = optimizer.scale_loss(value * (size / batch))
-            gradients = [tf.convert_to_tensor(gradient) for gradient in
-                         tape.gradient(scaled, model.trainable_variables)]
-            sums = gradients if sums is None else [a + b for a, b in zip(sums, gradients)]
+            gradients = [None if gradient is None else tf.convert_to_tensor(gradient)
+                         for gradient in tape.gradient(scaled, model.trainable_variables)]
+            sums = gradients if sums is None else [
+                None if a is None else a + b for a, b in zip(sums, gradients)]
             total += value * (size / batch)
         optimizer.apply(sums, model.trainable_variables)
         return total

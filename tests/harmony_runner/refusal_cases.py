@@ -1,6 +1,7 @@
 """Models and settings that Harmony refuses. Prints what it says, and that nothing changed."""
 
 import json
+import random
 import tempfile
 
 from thimble_gpu import harmony
@@ -89,13 +90,44 @@ def stateful_recurrence():
     fit(model)
 
 
-def batch_norm_in_two_places():
+def shared_state_that_does_not_fit():
+    """What is between two places of a BatchNorm is one pack with it."""
     shared = layers.BatchNormalization(name="shared")
     inputs = keras.Input((32,))
-    hidden = shared(layers.Dense(32)(shared(inputs)))
+    hidden = shared(layers.Dense(32)(layers.Dense(2048, name="wide")(shared(inputs))))
     model = keras.Model(inputs, layers.Dense(4)(hidden))
     model.compile("sgd", "mse")
+    fit(model, memory="512KiB")
+
+
+def random_numbers_of_tensorflow():
+    class Noise(layers.Layer):
+        def call(self, inputs):
+            return tf.map_fn(lambda row: row + tf.random.normal([]), inputs)
+
+    fit(dense(Noise(name="noise")))
+
+
+def random_numbers_of_python():
+    class Choice(layers.Layer):
+        def call(self, inputs):
+            return inputs * random.random()
+
+    fit(dense(Choice(name="choice")))
+
+
+def weight_that_is_assigned():
+    fit(dense(layers.SpectralNormalization(layers.Dense(8), name="spectral")))
+
+
+def sparse_input():
+    model = keras.Sequential([keras.Input((32,), sparse=True, name="words"), layers.Dense(4)])
+    model.compile("sgd", "mse")
     fit(model)
+
+
+def without_a_loss():
+    fit(dense(loss=None))
 
 
 def not_compiled():
@@ -135,7 +167,9 @@ def variable_of_another_layer():
 CASES = (layer_that_does_not_fit, plan_that_does_not_fit, memory_that_is_none,
          memory_that_is_no_size, device_that_is_not_there, host_as_device, unknown_mode,
          model_with_a_call_of_its_own, train_step_of_its_own, stateful_recurrence,
-         batch_norm_in_two_places, not_compiled, not_built, loss_that_sums_up_nothing,
+         shared_state_that_does_not_fit, random_numbers_of_tensorflow, random_numbers_of_python,
+         weight_that_is_assigned, sparse_input, without_a_loss, not_compiled, not_built,
+         loss_that_sums_up_nothing,
          variable_of_another_layer, topology_that_is_not_there, topology_with_too_few_gpus)
 
 

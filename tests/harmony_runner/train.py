@@ -15,22 +15,12 @@ DEVICES = harmony.cpu_devices(OPTIONS["devices"])
 import keras  # pylint: disable=wrong-import-position
 import tensorflow as tf  # pylint: disable=wrong-import-position
 
+from tests.harmony_runner import compared  # pylint: disable=wrong-import-position
 from tests.harmony_runner import models  # pylint: disable=wrong-import-position
 from tests.harmony_runner import plain  # pylint: disable=wrong-import-position
 
 # Convolutions on CPUs have buffers for the threads that help, and who helps is chance.
 tf.config.threading.set_intra_op_parallelism_threads(1)
-
-
-class Losses(keras.callbacks.Callback):
-    """Of every step, while there is one step in an epoch."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def on_train_batch_end(self, batch, logs=None):
-        self.seen.append(float(logs["loss"]))
 
 
 def plan_or_portion():
@@ -51,15 +41,15 @@ def main():
     model.compile(models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]), models.loss())
     attached = harmony.attach(model, devices=DEVICES, memory=OPTIONS["memory"],
                               mode=OPTIONS["mode"], **plan_or_portion())
-    seen = Losses()
+    seen = compared.Losses()
     model.fit(x, y, batch_size=len(x), epochs=OPTIONS["steps"], shuffle=False, verbose=0,
               callbacks=[seen])
     portions, traffic = attached.portions(), attached.traffic()
     attached.detach()
     for variable, value in zip(model.variables, before):
         variable.assign(value)
-    expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]),
-                            models.loss(), x, y, portions, OPTIONS["steps"])
+    expected = plain.losses(model, models.optimizer(OPTIONS["optimizer"], OPTIONS["model"]), x, y,
+                            portions, OPTIONS["steps"])
     print(json.dumps({"losses": seen.seen, "expected": expected, "portions": portions,
                       "traffic": traffic,
                       "predicted": attached.predicted_peaks(),

@@ -2,22 +2,36 @@
 
 import json
 
+import keras
 
-def signature(pack):
-    """A text that is the same for packs whose functions compute, and take, the same."""
-    labels = {value: ["uses", number, list(value.shape), value.dtype, value.learns]
+
+def signature(pack, shape_of):
+    """A text that is the same for packs whose functions compute, and take, the same.
+
+    `shape_of` tells the shape of a Value for the batch at hand.
+    """
+    labels = {value: ["uses", number, shape_of(value), value.dtype, value.learns]
               for number, value in enumerate(pack.uses)}
     steps = []
     for link in pack.links:
         for step in link.steps:
-            variables = [[list(v.shape), v.dtype, bool(v.trainable)]
-                         for v in getattr(step.operation, "variables", ())]
-            inputs = [labels[value] for value in step.inputs.values()]
+            variables = [[list(v.shape), v.dtype, pack.chain.is_trained(v)]
+                         for v in step.variables()]
+            arguments = step.arguments.convert(lambda each, step=step: _label(each, step, labels))
             labels.update({value: ["made", len(steps), number]
                            for number, value in enumerate(step.outputs)})
             steps.append([type(step.operation).__qualname__, _config(step.operation), variables,
-                          inputs, str(step.arguments.kwargs.keys())])
+                          arguments])
     return json.dumps([steps, [labels[value] for value in pack.makes]], default=str)
+
+
+def _label(argument, step, labels):
+    """As text: Keras would look into a list."""
+    if isinstance(argument, keras.KerasTensor):
+        return str(labels[step.inputs[id(argument)]])
+    if hasattr(argument, "shape"):
+        return f"{argument.dtype} {argument.shape}"
+    return repr(argument)
 
 
 def _config(operation):

@@ -11,6 +11,7 @@ from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.chain import Chain
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.explain import explain
+from thimble_gpu.harmony.step import size_of_batch
 
 
 class Attached:
@@ -23,11 +24,21 @@ class Attached:
         self.portion = portion
         self.plan = plan
         self.links = links.find(device_names, topology)
-        self.chain = Chain(model)
+        self._look_at_model()
         self.devices = [devices.Device(name) for name in device_names]
         self.limits = [_limit_of(device, memory) for device in self.devices]
         self._prepared = None
-        self._key = None
+
+    def _look_at_model(self):
+        self._state = self._state_of_model()
+        self.chain = Chain(self.model)
+        checks.check_training(self.model, self.chain.adds_loss)
+
+    def _state_of_model(self):
+        """What a chain and a plan depend on, and people change: what is compiled and frozen."""
+        layers = self.model._flatten_layers()  # pylint: disable=protected-access
+        return (id(self.optimizer), [layer.trainable for layer in layers],
+                [variable.trainable for variable in self.model.variables])
 
     # What the planner asks for.
     @property
@@ -35,8 +46,10 @@ class Attached:
         return self.model.optimizer
 
     def loss(self, predictions, labels, weights):
-        """Of a portion; its mean, or its sum if that is what the model was compiled with."""
+        """Of a portion, as compiled; what layers add to it is computed in their packs."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
+        if compiled is None:
+            return tf.zeros([])
         # Where there are several outputs, it also keeps the means of single losses: not here.
         means = [(v, tf.zeros(v.shape, v.dtype)) for v in compiled.variables]
         with keras.StatelessScope(means):
@@ -44,12 +57,11 @@ class Attached:
 
     def prepare(self, x, y, sample_weight=None):
         """Plans for batches like this one, once; the Prepared of planner.py."""
-        key = (id(self.optimizer), tuple(v.trainable for v in self.model.variables))
-        if self._prepared is None or key != self._key:
+        if self._state != self._state_of_model():
             self._forget()
-            checks.check_training(self.model)
+            self._look_at_model()
+        if self._prepared is None:
             self._prepared = planner.prepare(self, *self.tensors(x, y, sample_weight))
-            self._key = key
             for device, limit in zip(self.devices, self.limits):
                 device.set_limit(limit)
                 device.reset_peak()
@@ -58,7 +70,7 @@ class Attached:
     def tensors(self, x, y, sample_weight):
         """A batch as the chain takes it: inputs in a list, and labels; on the host."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
-        if not compiled.built:
+        if compiled is not None and not compiled.built:
             compiled.build(y, self.chain.structure(self.chain.graph.outputs))
         with tf.device(devices.HOST):
             return (self.chain.flatten(x),
@@ -79,19 +91,19 @@ class Attached:
         inputs, labels = self.tensors(x, y, weights)
         with tf.device(devices.HOST):
             loss, predictions = prepared.runner.step(inputs, labels)
-            if self.model._compile_loss.metrics:  # pylint: disable=protected-access
-                self.model._compile_loss(y, self.chain.structure(predictions), weights)
-            return self._logs(x, y, predictions, weights, loss, len(inputs[0]))
+            compiled = self.model._compile_loss  # pylint: disable=protected-access
+            if compiled is not None and compiled.metrics:
+                self._compiled_loss(y, predictions, weights)
+            return self._logs(x, y, predictions, weights, loss, size_of_batch(inputs))
 
     def test_batch(self, data):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
         runner = self.prepare(x, y, weights).runner
         with tf.device(devices.HOST):
             inputs = self.chain.flatten(x)
-            predictions = runner.infer(inputs)
-            loss = self.model.compute_loss(x, y, self.chain.structure(predictions), weights,
-                                           training=False)
-            return self._logs(x, y, predictions, weights, loss, len(inputs[0]))
+            loss, predictions = runner.infer(inputs)
+            loss += self._compiled_loss(y, predictions, weights)
+            return self._logs(x, y, predictions, weights, loss, size_of_batch(inputs))
 
     def predict_batch(self, data):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
@@ -99,7 +111,14 @@ class Attached:
             raise HarmonyError("predict() before training: Harmony plans when it sees a batch with "
                                "labels. Call fit() or evaluate() first, or detach() the model")
         with tf.device(devices.HOST):
-            return self.chain.structure(self._prepared.runner.infer(self.chain.flatten(x)))
+            _, predictions = self._prepared.runner.infer(self.chain.flatten(x))
+            return self.chain.structure(predictions)
+
+    def _compiled_loss(self, y, predictions, weights):
+        """Of a whole batch. Keeps the means of single losses, where there are several outputs."""
+        compiled = self.model._compile_loss  # pylint: disable=protected-access
+        return 0.0 if compiled is None else float(
+            compiled(y, self.chain.structure(predictions), weights))
 
     def _logs(self, x, y, predictions, weights, loss, batch):
         self.model._loss_tracker.update_state(  # pylint: disable=protected-access

@@ -79,7 +79,7 @@ def check_model(model):
     """What is known when the model is attached."""
     if not isinstance(model, keras.Model):
         raise HarmonyError(f"{type(model).__name__} is not a keras.Model")
-    if not model.compiled or model.optimizer is None or model.loss is None:
+    if not model.compiled or model.optimizer is None:
         raise HarmonyError(f"model '{model.name}' is not compiled with an optimizer and a loss: "
                            "call compile() first")
     if model.distribute_strategy.num_replicas_in_sync > 1:
@@ -90,6 +90,9 @@ def check_model(model):
         if getattr(type(model), name) is not getattr(plain, name):
             raise HarmonyError(f"model '{model.name}' has a {name}() of its own: Harmony computes "
                                "losses and gradients pack by pack and cannot call it")
+    if model.activity_regularizer is not None:
+        raise HarmonyError(f"model '{model.name}' has an activity_regularizer: give it to its last "
+                           "layer instead")
     for layer in model._flatten_layers():  # pylint: disable=protected-access
         if getattr(layer, "stateful", False):
             raise HarmonyError(f"layer '{layer.name}' is stateful, it goes on where the batch "
@@ -105,8 +108,11 @@ def check_model(model):
                                "kept by the host")
 
 
-def check_training(model):
-    """What is known when training begins."""
+def check_training(model, adds_loss):
+    """What is known when training begins. `adds_loss`: whether layers have losses of their own."""
+    if model.loss is None and not adds_loss:
+        raise HarmonyError(f"model '{model.name}' is compiled without a loss, and none of its "
+                           "layers adds one: give compile() a loss")
     reductions = set()
     for loss in tf.nest.flatten(model.loss):
         if isinstance(loss, keras.losses.Loss):

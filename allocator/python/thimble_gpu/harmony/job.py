@@ -29,6 +29,7 @@ class Job:
         self.is_backward = kind in ("backward", "restore", "last")
         self.is_last = kind == "last"
         self.saves, self.restores = kind == "save", kind == "restore"
+        self.tells_loss = self.is_backward or kind == "infer"
         self.advances_state = kind in ("forward", "save", "last")
         self.hands_on = () if self.is_backward else pack.makes
         self.receives = pack.makes if self.is_backward and not self.is_last else ()

@@ -13,7 +13,9 @@ import tensorflow as tf
 from keras.src.backend import get_keras_mask  # how Keras hands masks on: beside the tensors
 from keras.src.backend import set_keras_mask
 
+from thimble_gpu.harmony import graph as graphs
 from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.harmony.trial import unique
 
 
 class Pack:
@@ -25,10 +27,11 @@ class Pack:
         self.links = chain.links[first:last + 1]
         self.uses = chain.uses(first, last)
         self.makes = makes
-        own = _unique(variable for link in self.links for variable in link.variables())
-        self.weights = [v for v in own if v.trainable]
-        self.state = [v for v in own if not v.trainable and id(v) in chain.changing]
-        self.frozen = [v for v in own if not v.trainable and id(v) not in chain.changing]
+        own = unique(variable for link in self.links for variable in link.variables())
+        self.weights = [v for v in own if chain.is_trained(v)]
+        others = [v for v in own if not chain.is_trained(v)]
+        self.state = [v for v in others if id(v) in chain.changing]
+        self.frozen = [v for v in others if id(v) not in chain.changing]
         self.sums = Sums(self)
         self.reached = set()  # ids of the weights that have a gradient; known after tracing
         # Where each weight is first used, so that its regulariser counts once.
@@ -41,7 +44,7 @@ class Pack:
         return names[0] if self.first == self.last else f"{names[0]} to {names[1]}"
 
     def layer_names(self):
-        return [step.operation.name for link in self.links for step in link.steps]
+        return [step.name for link in self.links for step in link.steps]
 
     def compute(self, weights, frozen, state, uses, masks, training):
         """Values by name, the state afterwards, and the sum of the links' own losses."""
@@ -52,7 +55,8 @@ class Pack:
                 set_keras_mask(tensor, mask)
             known[value] = tensor
         tensors = list(weights) + list(frozen) + list(state)
-        with keras.StatelessScope(list(zip(variables, tensors)), collect_losses=True) as scope:
+        with graphs.inside(self.chain.model, training), \
+                keras.StatelessScope(list(zip(variables, tensors)), collect_losses=True) as scope:
             for link in self.links:
                 for step in link.steps:
                     step.run(known, training)
@@ -65,18 +69,15 @@ class Pack:
         return known, after, total
 
 
-def _unique(variables):
-    return list({id(variable): variable for variable in variables}.values())
-
-
 def forward_function(pack, training):
-    """(weights, frozen, state, uses, masks) -> values, their masks, state"""
+    """(weights, frozen, state, uses, masks) -> values, their masks, state; or, without training,
+    the links' own losses instead of the state"""
 
     def forward(weights, frozen, state, uses, masks):
-        known, after, _ = pack.compute(weights, frozen, state, uses, masks, training)
+        known, after, extra = pack.compute(weights, frozen, state, uses, masks, training)
         made = [known[value] for value in pack.makes]
         return {"values": made, "masks": [get_keras_mask(tensor) for tensor in made],
-                "state": after}
+                **({"state": after} if training else {"loss": extra})}
 
     return Function(forward, pack)
 
@@ -105,7 +106,7 @@ def backward_function(pack):
 def loss_function(pack, loss):
     """As backward_function(), for the last pack: with labels and the loss instead of gradients.
 
-    -> gradients of uses, loss with the links' own ones, state, predictions
+    -> gradients of uses, loss with the links' own ones, state, predictions and then their masks
     """
 
     def last(weights, frozen, state, uses, masks, labels, scale, own_scale, sums):
@@ -118,7 +119,7 @@ def loss_function(pack, loss):
         gradients = add_gradients(tape, pack, [total], [tf.ones_like(total)], weights, uses,
                                    sums)
         return {"gradients": gradients, "loss": value + extra, "state": after,
-                "predictions": predictions}
+                "predictions": predictions + [get_keras_mask(each) for each in predictions]}
 
     return Function(last, pack)
 

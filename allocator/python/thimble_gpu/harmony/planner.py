@@ -9,6 +9,7 @@ from thimble_gpu.harmony.runner import Runner
 from thimble_gpu.harmony.saving import CannotSave
 from thimble_gpu.harmony.search import plain
 from thimble_gpu.harmony.search import search
+from thimble_gpu.harmony.step import size_of_batch
 
 _TRIES = 7  # the last one without search
 _MORE = 1.2
@@ -34,7 +35,7 @@ class Prepared:
 
 def prepare(setting, inputs, labels):
     """A Prepared for batches like this one; HarmonyError if there is none."""
-    batch = int(inputs[0].shape[0])
+    batch = size_of_batch(inputs)
     if setting.plan is not None:
         found = _try(setting, setting.plan, inputs, labels)
         _check(setting, found)
@@ -81,11 +82,14 @@ def _profile(setting, inputs, labels, batch):
 def _check_layers(setting, rows, limit):
     for row in rows:
         if row.ubatch == rows[0].ubatch and row.bwd_mem_bytes > limit:
-            name = setting.chain.links[row.layer].name
+            link = setting.chain.links[row.layer]
+            why = ("; they are one pack because they share something that training changes, such "
+                   "as a BatchNormalization or a Dropout in two places: with a layer of its own "
+                   "for each place they can be split" if link.shares_state else "")
             raise HarmonyError(
-                f"layer '{name}' alone needs {row.bwd_mem_bytes} bytes of device memory for "
+                f"layer '{link.name}' alone needs {row.bwd_mem_bytes} bytes of device memory for "
                 f"portions of {row.ubatch} (weights {row.weight_bytes} bytes, gradients, "
-                f"activations), but memory is {limit}: at least {row.bwd_mem_bytes} would do")
+                f"activations), but memory is {limit}: at least {row.bwd_mem_bytes} would do{why}")
 
 
 def _try(setting, plan, inputs, labels):
@@ -95,7 +99,7 @@ def _try(setting, plan, inputs, labels):
     except CannotSave as error:  # then it is computed again
         runner.close()
         return _try(setting, plan.with_saved(plan.saved() - error.links), inputs, labels)
-    jobs = runner.jobs(int(inputs[0].shape[0]))
+    jobs = runner.jobs(size_of_batch(inputs))
     peaks = [memory.arrange([job for job in jobs if job.device is device], footprints,
                             device.bytes_in_use() + _KEPT_BY_THREADS, device.usable(limit))
              for device, limit in zip(setting.devices, setting.limits)]

@@ -105,7 +105,7 @@ class _Profiler:
     def _rehearse(self, step, kind, task):
         pack, function = self._functions.of(kind, task)
         job = Job(kind, pack, self._device, [(0, self._size)], function)
-        key = (kind, self._size, signature(pack))
+        key = (kind, self._size, signature(pack, lambda value: self._shape(step, value)))
         if key not in self._known:
             footprint, = rehearsal.rehearse(step, [job], runs=2).values()
             self._known[key] = footprint, step.results(job, job.spans[0])
@@ -126,9 +126,15 @@ class _Profiler:
                    max(forward.seconds, backward.seconds), weights * rate,
                    _total(forward), max(_total(forward), _total(backward)), elements)
 
+    def _shape(self, step, value):
+        tensor = step.pair(value, (0, self._size))[0]
+        return None if tensor is None else tensor.shape.as_list()
+
     def _elements(self, step, value):
         """Of 4 bytes, for all samples. What is not of samples counts as if each had it."""
-        tensor = step.tensor(value, (0, self._size))
+        tensor = step.pair(value, (0, self._size))[0]
+        if tensor is None:
+            return 0
         one = tensor.shape.num_elements() * tensor.dtype.size / 4
         return math.ceil(one / self._size if value.is_batched else one) * self._size
 

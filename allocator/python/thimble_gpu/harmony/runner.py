@@ -3,6 +3,7 @@
 import itertools
 
 import tensorflow as tf
+from keras.src.backend import set_keras_mask  # how Keras hands masks on: beside the tensors
 
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import rehearsal
@@ -10,6 +11,7 @@ from thimble_gpu.harmony import routes
 from thimble_gpu.harmony.functions import Functions
 from thimble_gpu.harmony.job import Job
 from thimble_gpu.harmony.step import Step
+from thimble_gpu.harmony.step import size_of_batch
 from thimble_gpu.harmony.update import Update
 
 
@@ -20,8 +22,7 @@ class Runner:
         self.chain = chain
         self.plan = plan
         self._devices = device_list
-        self._trained = _unique(v for link in chain.links for v in link.variables() if v.trainable)
-        self._update = Update(optimizer, self._trained)
+        self._update = Update(optimizer, chain.model.trainable_variables)
         self._updates = devices.Stream("update")
         self._functions = Functions(chain, plan, loss)
         self._jobs = {}  # by size of the batch
@@ -57,15 +58,17 @@ class Runner:
         return made
 
     def infer(self, inputs):
-        """Predictions of a batch, as a list on the host; computed on the devices, pack by pack."""
-        batch = int(inputs[0].shape[0])
+        """The links' own losses, and the predictions as a list, on the host; computed on the
+        devices, pack by pack."""
+        batch = size_of_batch(inputs)
         tasks = self.plan.forward + self.plan.backward[:1]
         jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
             [("infer", task) for task in tasks], batch))
         ways = self._routes_of(("infer", batch), jobs, self.chain.outputs)
         step = Step(self.chain, batch, inputs, None, None, ways)
         devices.wait_for_all([step.submit(job, None) for job in jobs])
-        return [step.tensor(value, (0, batch)) for value in self.chain.outputs]
+        pairs = [step.pair(value, (0, batch)) for value in self.chain.outputs]
+        return step.loss(), _with_masks(*zip(*pairs))
 
     def _routes_of(self, key, jobs, outputs):
         if key not in self._routes:
@@ -80,13 +83,13 @@ class Runner:
 
     def rehearse(self, inputs, labels):
         """Footprints of the jobs; see rehearsal.py."""
-        batch = int(inputs[0].shape[0])
+        batch = size_of_batch(inputs)
         step = Step(self.chain, batch, inputs, labels, tf.ones([]))
         return rehearsal.rehearse(step, self.jobs(batch))
 
     def step(self, inputs, labels):
         """One step on a batch, on the host: the loss, and the predictions as a list."""
-        batch = int(inputs[0].shape[0])
+        batch = size_of_batch(inputs)
         if batch not in self._jobs:
             self.rehearse(inputs, labels)
         jobs = self.jobs(batch)
@@ -103,8 +106,9 @@ class Runner:
         self._update.finish()
         self._keep_state(step)
         self.traffic.steps += 1
-        loss = sum(float(value) * share for value, share in (part.peek() for part in step.losses))
-        return loss, step.predictions.get((0, batch))
+        predictions = step.predictions.get((0, batch))
+        count = len(self.chain.outputs)
+        return step.loss(), _with_masks(predictions[:count], predictions[count:])
 
     def _add(self, job, left):
         gradients = left.take()
@@ -124,8 +128,12 @@ class Runner:
                         variable.assign(tf.add_n(found) / len(found) if mean else found[0])
 
 
-def _unique(variables):
-    return list({id(variable): variable for variable in variables}.values())
+def _with_masks(tensors, masks):
+    """As Keras' losses and metrics look for them."""
+    for tensor, mask in zip(tensors, masks):
+        if mask is not None:
+            set_keras_mask(tensor, mask)
+    return list(tensors)
 
 
 def _spans(first, last, sizes):

@@ -54,6 +54,11 @@ def ready(value):
     return cell
 
 
+def size_of_batch(inputs):
+    """Those that are None were left out: Keras has optional ones."""
+    return int(next(tensor for tensor in inputs if tensor is not None).shape[0])
+
+
 class Step:
     """The tensors of one step, all on the host, and the jobs that make them."""
 
@@ -80,9 +85,13 @@ class Step:
     def _pieces(self, value):
         return self._values.setdefault(value, Pieces())
 
-    def tensor(self, value, span):
-        """A Value of some samples, on the host; waits for it."""
-        return self._values[value].get(span)[0]
+    def pair(self, value, span):
+        """A Value of some samples and its mask, on the host; waits for them."""
+        return self._values[value].get(span)
+
+    def loss(self):
+        """Of the batch: that of each portion counts by its share of the samples."""
+        return sum(float(value) * share for value, share in (part.peek() for part in self.losses))
 
     def results(self, job, span):
         """The cell with the results of a portion."""
@@ -143,7 +152,7 @@ class Step:
                 self.final_states[job.lane, id(variable)] = part
         if job.saves:
             self._saved[job.pack.first, span] = _Part(cell, "saved", None)
-        if job.is_backward:
+        if job.tells_loss:
             self.losses.append(_Part(cell, "loss", None))
         if job.is_last:
             self.predictions.put(span, _Part(cell, "predictions", None))

@@ -1,0 +1,143 @@
+"""Models as people put them together, trained by Harmony and as Keras does. Prints JSON."""
+
+import json
+
+from thimble_gpu import harmony
+
+DEVICES = harmony.cpu_devices(2)
+
+import keras  # pylint: disable=wrong-import-position
+import numpy as np  # pylint: disable=wrong-import-position
+from keras import layers  # pylint: disable=wrong-import-position
+from keras import ops  # pylint: disable=wrong-import-position
+
+from tests.harmony_runner import compared  # pylint: disable=wrong-import-position
+from tests.harmony_runner import own_layers  # pylint: disable=wrong-import-position
+
+BATCH, PORTION = 4, 2
+RNG = np.random.default_rng(8)
+
+
+def floats(*shape):
+    return RNG.uniform(0, 1, (BATCH, *shape)).astype(np.float32)
+
+
+def first_operations_without_weights():
+    model = keras.Sequential([
+        keras.Input((4, 4, 3)), layers.Rescaling(0.5), layers.ZeroPadding2D(1),
+        layers.RandomFlip(seed=1), layers.Flatten(), layers.Dropout(0.2, seed=2),
+        layers.Dense(8, activation="relu"), layers.Dense(8), layers.Dense(2)])
+    return model, floats(4, 4, 3), floats(2)
+
+
+def losses_that_layers_add():
+    model = keras.Sequential([keras.Input((6,)), own_layers.Own(),
+                              layers.Dense(4, activity_regularizer="l1", kernel_regularizer="l2"),
+                              layers.ActivityRegularization(0.1), layers.Dense(2)])
+    return model, floats(6), floats(2)
+
+
+def nothing_but_losses_that_layers_add():
+    class Away(layers.Layer):
+        def call(self, pair):
+            self.add_loss(ops.mean((pair[0] - pair[1]) ** 2))
+            return pair[0]
+
+    inputs = keras.Input((6,))
+    code = layers.Dense(3, activation="relu")(inputs)
+    return keras.Model(inputs, Away()([layers.Dense(6)(code), inputs])), floats(6), None
+
+
+def models_in_models():
+    """Three deep, with inputs by name, a mask as an argument, and one in whole numbers."""
+    word, number = keras.Input((5,), name="word", dtype="int32"), keras.Input((5, 4), name="number")
+    mixed = layers.Concatenate()([layers.Embedding(10, 4)(word), number])
+    inner = keras.Model({"word": word, "number": number},
+                        {"all": layers.LSTM(6, return_sequences=True)(mixed), "number": number})
+    deeper = keras.Sequential([layers.Dense(6, activation="relu"), layers.LayerNormalization(),
+                               keras.Sequential([layers.Dense(6), layers.Dropout(0.2, seed=1)])])
+    middle_in = keras.Input((5, 4))
+    made = inner({"number": middle_in, "word": layers.Flatten()(middle_in[:, :, :1] * 9)})
+    middle = keras.Model(middle_in, deeper(made["all"]) + layers.Dense(6)(made["number"]))
+    outer = keras.Input((5, 4))
+    masked = middle(layers.Dense(4)(outer), mask=outer[:, :, 0] > 0.3)
+    return keras.Model(outer, layers.Dense(2)(layers.Flatten()(masked))), floats(5, 4), floats(2)
+
+
+def one_model_in_two_places():
+    """With averages, random numbers and a loss of its own, of which each place has a share."""
+    shared = keras.Sequential([
+        keras.Input((6,)), layers.Dense(6, activity_regularizer="l2"),
+        layers.BatchNormalization(), layers.Dropout(0.2, seed=1), layers.Dense(4)], name="shared")
+    left, right = keras.Input((6,)), keras.Input((6,))
+    joined = layers.Concatenate()([shared(layers.Dense(6)(left)), shared(right)])
+    hidden = layers.Dense(8, activation="relu")(joined)
+    model = keras.Model([left, right], layers.Dense(2)(hidden))
+    return model, [floats(6), floats(6)], floats(2)
+
+
+def the_same_input_twice():
+    left, right = keras.Input((6,)), keras.Input((6,))
+    inner = keras.Model([left, right], layers.Dense(4)(left) * layers.Dense(4)(right))
+    inputs = keras.Input((6,))
+    hidden = layers.Dense(6)(inputs)
+    return keras.Model(inputs, layers.Dense(2)(inner([hidden, hidden]))), floats(6), floats(2)
+
+
+def weights_as_arguments():
+    """The last layer multiplies by the embedding, which belongs to the first."""
+    words = keras.Input((5,), dtype="int32")
+    table = layers.Embedding(10, 6)
+    hidden = layers.Dense(6, activation="relu")(table(words))
+    scores = ops.einsum("bld,wd->blw", hidden, table.embeddings)
+    model = keras.Model(words, layers.Dense(2)(layers.Flatten()(scores)))
+    return model, RNG.integers(0, 10, (BATCH, 5)), floats(2)
+
+
+def masks_of_predictions():
+    model = keras.Sequential([
+        keras.Input((5,), dtype="int32"), layers.Embedding(10, 6, mask_zero=True),
+        layers.LSTM(6, return_sequences=True), layers.Dense(2)])
+    words = RNG.integers(1, 10, (BATCH, 5))
+    for sample, length in enumerate((2, 5, 3, 1)):
+        words[sample, length:] = 0
+    return model, words, floats(5, 2)
+
+
+def samples_times_words():
+    """The batch is not the first dimension everywhere."""
+    inputs = keras.Input((5, 4))
+    flat = layers.Dense(6, activation="relu")(ops.reshape(inputs, (-1, 4)))
+    back = ops.reshape(layers.Dense(6)(flat), (-1, 5 * 6))
+    return keras.Model(inputs, layers.Dense(2)(back)), floats(5, 4), floats(2)
+
+
+def functions_and_frozen_parts():
+    middle = keras.Input((6,))
+    function = keras.Function(middle, layers.Dense(6, activation="tanh")(middle))
+    base = keras.Sequential([keras.Input((6,)), layers.Dense(6), layers.BatchNormalization()])
+    base.trainable = False
+    inputs = keras.Input((6,))
+    hidden = base(layers.Dense(6)(inputs), training=False)
+    model = keras.Model(inputs, layers.Dense(2)(function(hidden)))
+    return model, floats(6), floats(2)
+
+
+CASES = (first_operations_without_weights, losses_that_layers_add,
+         nothing_but_losses_that_layers_add, models_in_models, one_model_in_two_places,
+         the_same_input_twice, weights_as_arguments, masks_of_predictions, samples_times_words,
+         functions_and_frozen_parts)
+
+
+def main():
+    results = {}
+    for case in CASES:
+        keras.backend.clear_session()  # names of layers begin anew
+        keras.utils.set_random_seed(5)
+        model, x, y = case()
+        model.compile(keras.optimizers.SGD(0.05), None if y is None else "mse")
+        results[case.__name__] = compared.train(model, x, y, DEVICES, PORTION, memory="16MiB")
+    print(json.dumps(results))
+
+
+main()

@@ -1,0 +1,38 @@
+"""Layers of these tests, as people write them."""
+
+import keras
+from keras import layers
+
+
+class Scale(layers.Layer):
+    """Weights before the layer in question, so that a gradient goes through it."""
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(shape[-1],), initializer="ones")
+
+    def call(self, inputs):
+        return inputs * self.scale
+
+
+class Own(layers.Layer):
+    """A layer as people write them: layers inside, and no `training` in its call()."""
+
+    def __init__(self, **options):
+        super().__init__(activity_regularizer="l2", **options)
+        self.inside = [layers.Dense(4), layers.BatchNormalization(), layers.Dropout(0.5, seed=3)]
+
+    def build(self, shape):
+        self.inside[0].build(shape)
+        self.inside[1].build((*shape[:-1], 4))
+
+    def call(self, inputs):
+        for layer in self.inside:
+            inputs = layer(inputs)
+        self.add_loss(keras.ops.mean(inputs ** 2))
+        return inputs
+
+
+class Twice(layers.Wrapper):
+
+    def call(self, inputs):
+        return self.layer(self.layer(inputs))
