@@ -21,11 +21,11 @@ class Boot(unittest.TestCase):
     def setUp(self):
         self.site = installation.Installation(self)
 
-    def assert_refused(self, ended, *words):
+    def assert_refused(self, ended, *words, allocator="default"):
         """One line that has these words, and JAX on the GPU without Thimble."""
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(len(ended.said), 1, ended.stderr)
-        for word in ("not in use, JAX has its default allocator", *words):
+        for word in (f"not in use, JAX has its {allocator} allocator", *words):
             self.assertIn(word, ended.said[0])
         self.assertEqual(ended.stdout, "front on: False\n")
 
@@ -61,6 +61,27 @@ class Boot(unittest.TestCase):
         ):
             with self.subTest(variables):
                 self.assert_refused(self.site.python(USES_GPU, thimble(**variables)), *words)
+
+    def test_an_allocator_that_jax_is_told_of_elsewhere_counts(self):
+        config = "import jax; jax.config.update('jax_pjrt_client_create_options', {!r})"
+        for name, variables, first in (
+            ("bfc", {"JAX_PJRT_CLIENT_CREATE_OPTIONS": "allocator:bfc"}, ""),
+            ("platform", {}, config.format("allocator:platform")),
+            ("bfc", {}, config.format({"allocator": "bfc", "preallocate": False})),
+        ):
+            with self.subTest(first or variables):
+                ended = self.site.python(USES_GPU, thimble(**variables), first=first)
+                self.assert_refused(ended, f"jax_pjrt_client_create_options says allocator:{name}",
+                                    "leave it out", allocator=name)
+
+    def test_other_options_of_the_client_are_honoured(self):
+        told = "import jax; jax.config.update('jax_pjrt_client_create_options', {})"
+        program = USES_GPU + "    print(stats().limit >> 20)\n"
+        for options, limit in ({"allocator": "cuda_async"}, 1024), ({"memory_fraction": 0.25}, 256):
+            with self.subTest(options):
+                ended = self.site.python(program, first=told.format(options))
+                self.assertEqual((ended.returncode, ended.said), (0, []), ended.stderr)
+                self.assertEqual(ended.stdout, f"front on: True\n{limit}\n")
 
     def test_a_device_that_cannot(self):
         ended = self.site.python(USES_GPU, thimble(SIMGPU_CONF="pools:off"))

@@ -115,6 +115,25 @@ class Jax(unittest.TestCase):
                          r"thimble: GPU 0: out of memory \(true\).*\n"
                          r"  requested  1\.95 GiB\n(  .*\n)+")
 
+    def test_where_exceptions_have_no_notes_the_report_is_in_their_text(self):
+        """As before Python 3.11: what add_note() is there for is missing."""
+        ended = self.run_well("""
+    import jax, jax.numpy as jnp
+
+    def missing(self):
+        raise AttributeError("add_note")
+
+    jax.errors.JaxRuntimeError.add_note = property(missing)
+    try:
+        jnp.ones((2000 << 18,)).block_until_ready()
+    except jax.errors.JaxRuntimeError as error:
+        first, *rest = str(error).splitlines()
+        assert first.startswith("RESOURCE_EXHAUSTED: "), first
+        assert any(line.startswith("thimble: GPU 0: out of memory (true)") for line in rest), rest
+        print("explained")
+        """)
+        self.assertEqual(ended.stdout, "explained\n")
+
     def test_a_fraction_is_the_limit_for_arena_and_jax(self):
         for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
             with self.subTest(name):

@@ -18,6 +18,7 @@ import os
 import sys
 
 VARIABLE = "XLA_PYTHON_CLIENT_ALLOCATOR"
+CLIENT_OPTIONS = "jax_pjrt_client_create_options"  # of jax.config, and as a variable in capitals
 JAXLIB_VERSIONS = ("0.10.2",)  # with which this is tested; others may call things differently
 DRIVER = "libcuda.so.1"
 FRONT = os.path.join("thimble_gpu", "lib", "libthimble_xla.so")
@@ -35,7 +36,8 @@ def say(text):
 
 
 def say_unused(reason):
-    say(f"not in use, JAX has its default allocator: {reason}")
+    own = client_options().get("allocator", "default")
+    say(f"not in use, JAX has its {own} allocator: {reason}")
 
 
 # --- The driver and the front ---------------------------------------------------------------------
@@ -144,6 +146,27 @@ def wants_gpu():
     return not names or "cuda" in names or "gpu" in names
 
 
+def client_options():
+    """What the user tells JAX's plugin by way of JAX itself, which counts more than what the plugin
+    is told here."""
+    options = getattr(getattr(sys.modules.get("jax"), "config", None), CLIENT_OPTIONS, None) or {}
+    if isinstance(options, str):  # JAX itself refuses what is malformed
+        options = dict(entry.split(":", 1) for entry in options.split(";") if ":" in entry)
+    return options
+
+
+def numbers(options):
+    """Those of the right type: texts are left to JAX, which refuses them for what is a number."""
+    return {name: value for name, value in options.items() if not isinstance(value, str)}
+
+
+def check_allocator(name):
+    """Another allocator than the one that Thimble needs is the user's choice."""
+    if name not in (None, "cuda_async"):
+        raise Refused(f"{CLIENT_OPTIONS} says allocator:{name}, and JAX follows that: leave it out "
+                      f"there, or unset {VARIABLE}")
+
+
 def with_allocator(name, function):
     """What the function returns while the variable has another value."""
     before = os.environ.get(VARIABLE)
@@ -177,16 +200,26 @@ def front_options(front, options):
 
 def explain_failures(front, error_class):
     """Exceptions about memory get Thimble's report as a note, which tracebacks show: a notebook
-    shows them, and nothing that a library writes to stderr."""
+    shows them, and nothing that a library writes to stderr. Before Python 3.11, exceptions have no
+    notes: there, it is the end of their text."""
     import ctypes
     original = error_class.__init__
 
+    def take_note():
+        report = ctypes.create_string_buffer(MOST_OF_A_REPORT)
+        if not front.thimble_front_take_failure(report, len(report)):
+            return ""
+        return f"thimble: {report.value.decode(errors='replace')}"
+
     def __init__(self, *arguments, **more):
-        original(self, *arguments, **more)
+        note = ""
         if arguments and str(arguments[0]).startswith("RESOURCE_EXHAUSTED"):
-            report = ctypes.create_string_buffer(MOST_OF_A_REPORT)
-            if front.thimble_front_take_failure(report, len(report)):
-                self.add_note(f"thimble: {report.value.decode(errors='replace')}")
+            note = take_note()
+        if note and not hasattr(self, "add_note"):
+            arguments, note = (f"{arguments[0]}\n{note}", *arguments[1:]), ""
+        original(self, *arguments, **more)
+        if note:
+            self.add_note(note)
 
     error_class.__init__ = __init__
 
@@ -211,8 +244,10 @@ def attach(xla_client):
         if front is not None and wants_gpu():
             options = with_allocator("cuda_async", original)
             try:
+                chosen = client_options()
+                check_allocator(chosen.get("allocator"))
                 if not started:
-                    start(front, options)
+                    start(front, {**options, **numbers(chosen)})
                     explain_failures(front, xla_client.XlaRuntimeError)
                     started = True
                 return front_options(front, options)
