@@ -39,14 +39,20 @@ class Arguments {
 };
 
 // What a program in tests/ is: parse(arguments) gives options, or what is wrong with them;
-// run(options) gives the exit status.
+// run(options) gives the exit status. Figures that could not be written are a failure.
 template <typename Parse, typename Run>
 int RunProgram(absl::string_view name, int argc, char** argv, Parse parse, Run run) {
+  constexpr int kFailed = 1;
   constexpr int kBadUsage = 2;
   const auto options = parse(Arguments(argc, argv));
-  if (options.ok()) return run(*options);
-  absl::FPrintF(stderr, "%s: %s\n", name, options.status().message());
-  return kBadUsage;
+  if (!options.ok()) {
+    absl::FPrintF(stderr, "%s: %s\n", name, options.status().message());
+    return kBadUsage;
+  }
+  const int status = run(*options);
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  absl::FPrintF(stderr, "%s: standard output could not be written\n", name);
+  return kFailed;
 }
 
 }  // namespace thimble::bench

@@ -7,6 +7,10 @@ import textwrap
 import unittest
 
 from tests.report import recorded
+from tests.wheel import small_disk
+
+
+HEADER = 32  # bytes of a log
 
 
 def data_of(page):
@@ -18,16 +22,22 @@ def data_of(page):
 
 class Report(recorded.Case):
 
-    def draw(self):
+    def draw(self, status=0):
         ended = self.report(self.log, "-o", self.page)
-        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-        self.assertEqual(ended.stdout, f"{self.page}\n")
-        return data_of(self.page)
+        self.assertEqual((ended.returncode, ended.stdout), (status, f"{self.page}\n"), ended.stderr)
+        told = data_of(self.page)
+        note = told["figures"]["note"]
+        self.assertEqual(ended.stderr, f"thimble report: {note}\n" if note else "")
+        self.assertEqual(told["figures"], self.stats(status))
+        shown = self.site.run("thimble", "stats", str(self.log))
+        self.assertEqual(shown.returncode, status)
+        self.assertEqual(note and shown.stdout.splitlines()[-1], note and "  " + note)
+        return told
 
     def test_the_figures_are_those_of_stats(self):
         self.record()
         told = self.draw()
-        self.assertEqual(told["figures"], self.stats())
+        self.assertEqual((told["figures"]["complete"], told["figures"]["note"]), (1, ""))
         self.assertEqual(told["figures"]["peak_in_use"], 16 << 20)
         self.assertEqual(told["figures"]["stitches"], 1)
         self.assertEqual(told["figures"]["out_of_memory"], 1)
@@ -50,23 +60,50 @@ class Report(recorded.Case):
         self.assertEqual(self.draw()["bfc"],
                          {"bytes": None, "note": "TensorFlow is not installed"})
 
-    def test_what_can_be_read_of_a_log_is_shown(self):
+    def test_a_log_that_was_cut_is_shown_and_said_to_be(self):
         self.record()
         whole = self.log.read_bytes()
-        self.log.write_bytes(whole[:16 + 48 * 20 + 7])  # in the middle of a record
+        self.log.write_bytes(whole[:HEADER + 48 * 20 + 7])  # in the middle of a record
         told = self.draw()
-        self.assertEqual(told["figures"]["events"], 20)
-        self.assertEqual(told["figures"], self.stats())
-        damaged = bytearray(whole)
-        damaged[16 + 48 * 30] = 99
-        self.log.write_bytes(damaged)
-        told = self.draw()
-        self.assertEqual(told["damage"], "record 30 has kind 99")
-        self.assertEqual((told["figures"]["events"], told["figures"]["complete"],
-                          told["figures"]["damaged_at"]), (30, 0, 31))
-        self.assertIn("damaged", self.site.run("thimble", "stats", str(self.log)).stdout)
-        self.log.write_bytes(whole[:16])
+        self.assertEqual((told["figures"]["events"], told["figures"]["complete"]), (20, 0))
+        records = (len(whole) - HEADER) // 48
+        self.assertIn(f"incomplete: 20 of {records} events", told["figures"]["note"])
+        self.log.write_bytes(whole[:HEADER])
         self.assertEqual(self.draw()["figures"]["allocations"], 0)
+
+    def test_of_a_damaged_log_the_sound_part_is_told(self):
+        self.record()
+        whole = self.log.read_bytes()
+        for offset in (0, 8, 16, 17, 40, 47):  # of a kind, an address, sizes, a key, a time
+            damaged = bytearray(whole)
+            damaged[HEADER + 48 * 30 + offset] ^= 0x80
+            self.log.write_bytes(damaged)
+            told = self.draw(status=3)["figures"]
+            self.assertEqual((told["events"], told["complete"], told["damaged_at"]), (30, 0, 31))
+            self.assertIn("damaged: record 30 is not what was written; the 30 events before it are "
+                          "sound", told["note"])
+            self.assertLessEqual(told["peak_in_use"], told["peak_reserved"])
+
+    def test_a_disk_that_fills_up_ends_the_log_and_not_the_program(self):
+        program = recorded.PROGRAM + textwrap.dedent("""
+            for _ in range(20000):
+                core.check(core.free(arena, allocate("again", 1 << 20), zero))
+            print("done")
+        """)
+        ended = small_disk.run(self.site, """
+            THIMBLE_CONF=device:cpu,memory:32MiB,log:a.log python -c "$PROGRAM"
+            echo status $?
+            thimble stats --json a.log; thimble report a.log -o /dev/null 2>&1
+        """, size="1m", PROGRAM=program)
+        lines = ended.stdout.splitlines()
+        self.assertEqual(lines[:2], ["done", "status 0"], ended.stderr)
+        self.assertEqual(ended.stderr, "thimble: the event log 'a.log' could not be written: No "
+                         "space left on device. It ends here; the program goes on without it.\n")
+        told = json.loads(lines[2])
+        self.assertGreater(told["events"], 10000)
+        self.assertEqual((told["complete"], told["damaged_at"]), (0, 0))
+        self.assertIn("could not be written after", told["note"])
+        self.assertIn(f"thimble report: {told['note']}", lines)
 
     def test_logs_of_the_version_before_are_shown(self):
         allocation = struct.pack("<6Q", 1, 4096, 1000, 0, 7, 10)
@@ -123,10 +160,28 @@ class RunReport(recorded.Case):
                          ["run-2.html", "run.html"])
 
     def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(self):
-        for page in (self.page.parent / "no" / "such.html", self.page.parent):
+        for page, why in ((self.page.parent / "no" / "such.html", "No such file or directory"),
+                          (self.page.parent, "Is a directory"),
+                          ("/proc/such.html", "")):  # where nobody may write
             ended = self.run_program("print('it ran')", page)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-            self.assertIn(str(page), ended.stderr)
+            self.assertIn(f"--report {page} cannot be written: {why}", ended.stderr)
+        ended = small_disk.run(self.site, """
+            mkdir folder; mount -t tmpfs -o ro none folder
+            thimble run --report folder/page.html -- echo it ran
+        """)
+        self.assertEqual(ended.stdout, "")
+        self.assertIn("--report folder/page.html cannot be written: Read-only file system",
+                      ended.stderr)
+
+    def test_a_page_that_does_not_fit_on_the_disk_is_told(self):
+        ended = small_disk.run(self.site, f"""
+            thimble run --conf {recorded.CONF} --report page.html -- python -c "$PROGRAM"
+            echo status $?; ls
+        """, PROGRAM=recorded.PROGRAM)
+        self.assertEqual(ended.stdout, "status 0\n", ended.stderr)
+        self.assertEqual(ended.said[-1],
+                         "thimble: page.html was not written: No space left on device")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Told:
         self.steps = []  # when each began
         self.refusals = []  # time in ns, length of the text, text
         sizes = {}
-        for kind, rest in struct.iter_unpack("<Q40s", path.read_bytes()[16:]):
+        for kind, rest in struct.iter_unpack("<I4x40s", path.read_bytes()[32:]):
             if kind == TEXT:
                 text += rest
                 continue

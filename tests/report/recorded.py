@@ -59,8 +59,10 @@ class Case(unittest.TestCase):
     def report(self, *arguments):
         return self.site.run("thimble", "report", *map(str, arguments))
 
-    def stats(self):
-        line = json.loads(self.site.run("thimble", "stats", "--json", str(self.log)).stdout)
+    def stats(self, status=0):
+        ended = self.site.run("thimble", "stats", "--json", str(self.log))
+        self.assertEqual(ended.returncode, status, ended.stderr)
+        line = json.loads(ended.stdout)
         self.assertEqual(line.pop("log"), str(self.log))
         return line
 

@@ -82,12 +82,14 @@ class Command(trace_files.TraceFiles):
         self.assert_refused([self.write("bad.trace", "A 1 8\nO x 1 r:2 w:\n")], "bad.trace:2: '2'")
 
     def test_fails_if_there_is_no_schedule_or_it_cannot_be_written(self):
-        run = self.run_swap(self.trace, "--limit", "19MiB")
-        self.assertEqual(run.returncode, 1)
-        self.assertIn("20000000 bytes are left", run.stderr)
-        run = self.run_swap(self.trace, "--out", "/nowhere/schedule.csv")
-        self.assertEqual(run.returncode, 1)
-        self.assertIn("'/nowhere/schedule.csv' could not be written", run.stderr)
+        self.assert_refused([self.trace, "--limit", "19MiB"], "20000000 bytes are left", status=1)
+        self.assert_refused([self.trace, "--out", "/nowhere/schedule.csv"],
+                            "'/nowhere/schedule.csv' could not be written", status=1)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            run = subprocess.run([SWAP, self.trace], stdout=full, stderr=subprocess.PIPE, text=True,
+                                 check=False)
+        self.assertEqual((run.returncode, run.stderr),
+                         (1, "swap: standard output could not be written\n"))
 
     def test_help_names_every_figure(self):
         run = self.run_swap("--help")

@@ -171,6 +171,19 @@ void PrintJson(const std::string& file, const Result& result) {
                result.seconds);
 }
 
+// Before the first line of figures, so that nothing but the message is there when there are none.
+void PrintHeaderOnce(const Options& options) {
+  static bool done = false;
+  if (options.json || std::exchange(done, true)) return;
+  if (options.curve) {
+    absl::PrintF("%-32s %14s %7s %9s %14s %14s %8s\n", "file", "limit", "ratio", "slowdown%",
+                 "bytes out", "bytes in", "seconds");
+  } else {
+    absl::PrintF("%-32s %14s %14s %7s %9s %14s %14s %8s  %s\n", "file", "peak before", "peak after",
+                 "ratio", "slowdown%", "bytes out", "bytes in", "seconds", "policy (AutoSwap)");
+  }
+}
+
 absl::Status PlanFile(const std::string& file, const Problem& problem, const Options& options) {
   bench::Progress progress;
   progress.Say(file);
@@ -181,6 +194,7 @@ absl::Status PlanFile(const std::string& file, const Problem& problem, const Opt
   if (!options.out.empty()) {
     THIMBLE_RETURN_IF_ERROR(WriteScheduleFile(summary.problem, schedule, options.out));
   }
+  PrintHeaderOnce(options);
   if (options.json) {
     absl::PrintF("{");
     PrintJson(file, result);
@@ -207,6 +221,7 @@ absl::Status CurveOf(const std::string& file, const Problem& problem, const Opti
     if (absl::IsResourceExhausted(result.status())) return absl::OkStatus();
     THIMBLE_RETURN_IF_ERROR(result.status());
     progress.Clear();
+    PrintHeaderOnce(options);
     if (options.json) {
       absl::PrintF("{\"limit\": %d, ", settings.goal.limit);
       PrintJson(file, *result);
@@ -219,17 +234,6 @@ absl::Status CurveOf(const std::string& file, const Problem& problem, const Opti
     std::fflush(stdout);
   }
   return absl::OkStatus();
-}
-
-void PrintHeader(const Options& options) {
-  if (options.json) return;
-  if (options.curve) {
-    absl::PrintF("%-32s %14s %7s %9s %14s %14s %8s\n", "file", "limit", "ratio", "slowdown%",
-                 "bytes out", "bytes in", "seconds");
-  } else {
-    absl::PrintF("%-32s %14s %14s %7s %9s %14s %14s %8s  %s\n", "file", "peak before", "peak after",
-                 "ratio", "slowdown%", "bytes out", "bytes in", "seconds", "policy (AutoSwap)");
-  }
 }
 
 int Run(const Options& options) {
@@ -246,7 +250,6 @@ int Run(const Options& options) {
     }
     problems.push_back(*std::move(problem));
   }
-  PrintHeader(options);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const auto do_file = options.curve ? CurveOf : PlanFile;
     const absl::Status status = do_file(options.files[i], problems[i], options);

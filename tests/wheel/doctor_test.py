@@ -33,6 +33,8 @@ VARIABLES = (
      "XLA_CLIENT_MEM_FRACTION", "wrong", "'limit'"),
     ({**TURNED_ON, "CUDA_VISIBLE_DEVICES": "-1"}, "CUDA_VISIBLE_DEVICES", "wrong", "hides every"),
     ({**TURNED_ON, "JAX_PLATFORMS": "cpu"}, "JAX_PLATFORMS", "wrong", "without the GPU"),
+    ({**TURNED_ON, "JAX_PJRT_CLIENT_CREATE_OPTIONS": "use_tfrt_gpu_client:0;allocator:bfc"},
+     "JAX_PJRT_CLIENT_CREATE_OPTIONS", "wrong", "allocator:bfc counts more"),
 )
 
 

@@ -14,7 +14,8 @@ TENSORFLOW = """
     import tensorflow as tf
     assert tf.reduce_sum(tf.ones([4])) == 4
     with open("/proc/self/maps") as maps:
-        print(sorted({line.split("/")[-1].strip() for line in maps if "thimble" in line}))
+        names = {line.split("/")[-1].strip() for line in maps}
+    print(sorted(name for name in names if "thimble" in name))
     print(sorted(name for name in sys.modules if "thimble" in name))
 """
 

@@ -15,6 +15,25 @@ LAUNCHER = os.path.abspath("tests/simgpu/run")
 # What a user may have set, and what Bazel sets for the test itself, must not decide a test.
 NOT_PASSED_ON = ("PYTHON", "XLA_", "JAX_", "TF_", "THIMBLE_", "CUDA_")
 
+# A program that takes memory as a framework's plugin does, without a framework.
+PROGRAM = textwrap.dedent("""
+    import ctypes, os, sys
+    from thimble_gpu import abi
+
+    core = abi.installed_core()
+    arena, block = ctypes.c_void_p(), ctypes.c_void_p()
+    core.check(core.create(os.environ["THIMBLE_CONF"].encode(), ctypes.byref(arena)))
+
+    def allocate(bytes):
+        zero = ctypes.c_uint64(0)
+        core.check(core.allocate(arena, ctypes.c_size_t(bytes), zero, zero, zero,
+                                 ctypes.byref(block)))
+        return ctypes.c_void_p(block.value)
+
+    def free(block):
+        core.check(core.free(arena, block, ctypes.c_uint64(0)))
+""")
+
 
 class Environment:
     """A virtual environment, with the wheel after install(). `at_end` is a test's addCleanup."""

@@ -20,6 +20,7 @@ class Plan(problem_files.ProblemFiles):
     def assert_refused(self, arguments, *parts):
         ended = self.plan(*arguments)
         self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertEqual(ended.stdout, "", "no header of a table without lines")
         self.assertNotIn("Traceback", ended.stderr)
         for part in parts:
             self.assertIn(part, ended.stderr)

@@ -10,25 +10,8 @@ import textwrap
 import unittest
 
 from tests.wheel import installation
+from tests.wheel.installation import PROGRAM
 
-# A program that takes memory as a framework's plugin does, without a framework.
-PROGRAM = textwrap.dedent("""
-    import ctypes, os, sys
-    from thimble_gpu import abi
-
-    core = abi.installed_core()
-    arena, block = ctypes.c_void_p(), ctypes.c_void_p()
-    core.check(core.create(os.environ["THIMBLE_CONF"].encode(), ctypes.byref(arena)))
-
-    def allocate(bytes):
-        zero = ctypes.c_uint64(0)
-        core.check(core.allocate(arena, ctypes.c_size_t(bytes), zero, zero, zero,
-                                 ctypes.byref(block)))
-        return ctypes.c_void_p(block.value)
-
-    def free(block):
-        core.check(core.free(arena, block, ctypes.c_uint64(0)))
-""")
 # 16 MiB, of which BFC can give back the even ones, but not as one block.
 SCATTERED = PROGRAM + textwrap.dedent("""
     blocks = [allocate(2 << 20) for _ in range(8)]
@@ -152,12 +135,9 @@ class Run(unittest.TestCase):
                              "--conf", "device:cpu,memory:64MiB", site=self.bare)
         self.assert_figures(ended, "CPU", lines=3)
         self.assertIn("did not exit by itself", ended.said[1])
-        bounded = self.bare.run(
-            "python", "-c", "import sys; from thimble_gpu import cli, run; run.MOST_EVENTS = 9; "
-            "sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", "device:cpu,memory:64MiB", "--",
-            "python", "-c", SCATTERED)
+        bounded = self.bounded(9, SCATTERED, "device:cpu,memory:64MiB")
         self.assert_figures(bounded, "CPU", lines=3)
-        self.assertIn("of the first 9 events", bounded.said[1])
+        self.assertIn("incomplete: the first 9 events", bounded.said[1])
 
     def test_every_process_and_device_is_told(self):
         ended = self.thimble(PROGRAM + textwrap.dedent("""
@@ -228,18 +208,22 @@ class Run(unittest.TestCase):
                            "a request of 24.00 MiB did not fit", fits=("plan:auto",),
                            fits_not=("swap:auto",))
 
+    def bounded(self, events, program, conf):
+        """`thimble run` that records no more than so many events."""
+        return self.bare.run(
+            "python", "-c", f"import sys; from thimble_gpu import cli, run; run.MOST_EVENTS = "
+            f"{events}; sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", conf, "--", "python",
+            "-c", program)
+
     def test_an_out_of_memory_that_is_not_recorded_is_said_to_be(self):
-        ended = self.thimble(PROGRAM + textwrap.dedent("""
+        ended = self.bounded(4000, PROGRAM + textwrap.dedent("""
             for _ in range(5000):
                 allocate(256)
-            try:
-                allocate(16 << 20)
-            finally:
-                os._exit(1)
-        """), "--conf", "device:cpu,memory:64MiB,limit:16MiB", site=self.bare)
+            allocate(16 << 20)
+        """), "device:cpu,memory:64MiB,limit:16MiB")
         said = "\n".join(ended.said)
         self.assertIn("did not fit (limit)", said)
-        self.assertIn("it fits with limit:18874368", said)
+        self.assertIn("it fits with limit:18087936", said)
         self.assertIn("the log does not tell what other settings would do", said)
         self.assertNotIn("plan:auto", said)
 
@@ -263,6 +247,9 @@ class Run(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGABRT):
             ended = self.thimble(f"import os; os.kill(os.getpid(), {int(number)})", site=self.bare)
             self.assertEqual(ended.returncode, -number, ended.stderr)
+            self.assertEqual(ended.said[0], f"thimble: the program was killed by {number.name}")
+        shell = self.bare.run("thimble", "run", "--", "sh", "-c", "exit 127")
+        self.assertEqual((shell.returncode, len(shell.said)), (127, 1), "it ran, and took nothing")
 
     def test_signals_reach_the_program(self):
         program = ("import signal, sys, time\n"

@@ -19,6 +19,7 @@ class Swap(trace_files.TraceFiles):
     def assert_refused(self, arguments, *parts, status=2):
         ended = self.swap(*arguments)
         self.assertEqual(ended.returncode, status, ended.stderr)
+        self.assertEqual(ended.stdout, "", "no header of a table without lines")
         self.assertNotIn("Traceback", ended.stderr)
         for part in parts:
             self.assertIn(part, ended.stderr)

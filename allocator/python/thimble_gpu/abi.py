@@ -36,7 +36,8 @@ LOG_INFO = ("events", "allocations", "peak_in_use", "reserved_at_start", "peak_r
 
 class LogInfo(ctypes.Structure):
     """thimble_log_info."""
-    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in LOG_INFO]
+    _fields_ = ([("struct_size", ctypes.c_size_t)] +
+                [(name, ctypes.c_uint64) for name in LOG_INFO] + [("note", ctypes.c_char * 256)])
 
 
 PLAN_INFO = ("buffers", "height", "lower_bound")

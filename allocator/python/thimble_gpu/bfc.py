@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from thimble_gpu import frameworks
+from thimble_gpu import text
 
 STEP = 2 << 20  # of its answers, in bytes
 FRAMEWORK = "libtensorflow_framework.so.2"
@@ -35,7 +36,7 @@ def fit(trace, seconds):
         raise Unknown("the comparison was given up, it takes too long") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise Unknown(lines[-1] if lines else f"it ended with status {done.returncode}")
+        raise Unknown(lines[-1] if lines else f"it {text.how_ended(done.returncode)}")
     return int(done.stdout)
 
 

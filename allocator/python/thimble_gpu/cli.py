@@ -1,9 +1,12 @@
 """Thimble, a GPU memory allocator for stock TensorFlow and JAX.
 
-Exit status: 0 done, 1 the work failed, 2 bad usage; `thimble run` has that of its command.
+Exit status: 0 done, 1 the work failed, 2 bad usage, or a file that cannot be read or written,
+3 done with what is sound of a damaged log; `thimble run` has that of its command.
 """
 
 import argparse
+import os
+import signal
 import sys
 
 from thimble_gpu import doctor
@@ -13,11 +16,13 @@ from thimble_gpu import plan
 from thimble_gpu import report
 from thimble_gpu import run
 from thimble_gpu import swap
+from thimble_gpu import text
 from thimble_gpu import topology
 from thimble_gpu.version import __version__
 
 
 def main(arguments=None):
+    _prepare_streams()
     parser = argparse.ArgumentParser(prog="thimble", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
@@ -25,7 +30,30 @@ def main(arguments=None):
     for command in (run, doctor, plan, swap, harmony_plan, topology, figures, report):
         command.add_to(commands)
     options = parser.parse_args(arguments)
-    return options.function(options)
+    try:
+        status = options.function(options)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return run.end_by(signal.SIGINT)
+    except OSError as error:
+        text.tell(f"thimble {options.command}: {text.reason(error)}")
+        text.give_up(sys.stdout)
+        return 2 if error.filename else 1  # without a name it is stdout
+
+
+def _prepare_streams():
+    """As other commands do: whoever stops reading ends this one, without a word; what is closed
+    does not become another file; a name that is no text is written as it is."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            file = os.open(os.devnull, os.O_RDWR)
+            if file != number:
+                os.dup2(file, number)
+                os.close(file)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))
+    sys.stdout.reconfigure(errors="surrogateescape")
 
 
 if __name__ == "__main__":

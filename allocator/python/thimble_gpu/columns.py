@@ -4,10 +4,10 @@ import ctypes
 import itertools
 import json
 import os
-import tempfile
 
 from thimble_gpu import abi
 from thimble_gpu import summary
+from thimble_gpu import temporary
 
 # EventKind of allocator/base/event.h.
 ALLOCATE, FREE, STEP, MEMORY, SWAP, LIMIT = 1, 2, 3, 4, 6, 10
@@ -18,7 +18,7 @@ class Columns:
     """What the core makes of a log. Raises ThimbleError."""
 
     def __init__(self, core, log):
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary.folder() as (folder, _):
             path = os.path.join(folder, "columns")
             info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
             core.check(core.report_file(os.fsencode(log), os.fsencode(path), info))

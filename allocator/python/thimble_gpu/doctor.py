@@ -9,6 +9,7 @@ import sys
 
 from thimble_gpu import frameworks
 from thimble_gpu import run
+from thimble_gpu import text
 from thimble_gpu import variables
 from thimble_gpu.version import __version__
 
@@ -125,7 +126,7 @@ def _outcome(child):
     if child.returncode == 0:
         return OK, out.strip().splitlines()[-1]
     reasons = [first or second for first, second in REASON.findall(errors)]
-    last = errors.strip().splitlines()[-1:] or [f"the attempt ended with status {child.returncode}"]
+    last = errors.strip().splitlines()[-1:] or [f"the attempt {text.how_ended(child.returncode)}"]
     return WRONG, "; ".join(dict.fromkeys(last + reasons))
 
 

@@ -11,6 +11,7 @@ import itertools
 import json
 
 from thimble_gpu import columns
+from thimble_gpu import files
 from thimble_gpu import pytorch_snapshot
 
 
@@ -50,7 +51,7 @@ def trace_events(log, path):
         for number, (start, end) in enumerate(zip(starts, ends), start=1):
             yield event("X", f"step {number}", tid=steps, ts=start / 1000, dur=(end - start) / 1000)
 
-    with open(path, "w", encoding="utf-8") as file:
+    with files.replacing(path) as file:
         file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
         for number, each in enumerate(events()):
             file.write((",\n" if number else "") + json.dumps(each, separators=(",", ":")))
@@ -83,7 +84,7 @@ def speedscope(log, path):
                "endValue": sum(held.values()),
                "samples": [[number_of[part] for part in stack] for stack in stacks],
                "weights": [held[stack] for stack in stacks]}
-    with open(path, "w", encoding="utf-8") as file:
+    with files.replacing(path) as file:
         json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json",
                    "shared": {"frames": [{"name": part} for part in number_of]},
                    "profiles": [profile], "exporter": "thimble"}, file)
@@ -93,7 +94,7 @@ def rmm_log(log, path):
     """As RMM's logging_resource_adaptor writes it, with requests that were refused."""
     blocks = log.blocks()
     actions = {columns.ALLOCATE: "allocate", columns.FREE: "free", columns.OOM: "allocate failure"}
-    with open(path, "w", encoding="utf-8") as file:
+    with files.replacing(path) as file:
         file.write("Thread,Time,Action,Pointer,Size,Stream\n")
         for time, kind, address, size, _ in log.events():
             if kind not in actions:

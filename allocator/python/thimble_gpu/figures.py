@@ -20,7 +20,7 @@ def add_to(commands):
         "stats", help="figures of a program that runs, or of an event log",
         description="Of the programs that `thimble run` runs now: how their memory is made up, in a "
         "terminal again and again until they end or Ctrl-C is pressed. Of event logs "
-        "(THIMBLE_CONF=log:PATH): what they tell, to the last 4096 events.")
+        "(THIMBLE_CONF=log:PATH), also of programs that still run: what they tell.")
     parser.add_argument("logs", nargs="*", metavar="LOG")
     parser.add_argument("--every", type=_seconds, metavar="SECONDS",
                         help="look again and again at what runs (default in a terminal: 1)")
@@ -43,7 +43,7 @@ def _stats(parser, options):
         return _of_logs(options)
     devices = ladder.read() or _wait_for_first()
     if not devices:
-        print(f"thimble stats: {NO_RUN}", file=sys.stderr)
+        text.tell(f"thimble stats: {NO_RUN}")
         return 2
     every = options.every or (SECONDS if sys.stdout.isatty() and not options.json else None)
     if every is None:
@@ -98,17 +98,19 @@ def _follow(devices, every, as_json):
 
 def _of_logs(options):
     core = abi.installed_core()
+    status = 0
     for log in options.logs:
         try:
             line = {"log": log, **summary.figures(core, log)}
         except abi.ThimbleError as error:
-            print(f"thimble stats: {error}", file=sys.stderr)
+            text.tell(f"thimble stats: {error}")
             return 2
+        status = summary.DAMAGED if line["damaged_at"] else status
         if options.json:
             print(json.dumps(line), flush=True)
         else:
             _print(line)
-    return 0
+    return status
 
 
 def _print(line):
@@ -119,6 +121,5 @@ def _print(line):
     plan = summary.describe_plan(line["plan_requests"], line["plan_hits"], line["plan_repeats"])
     swap = summary.describe_swap(line["swap_out_bytes"], line["swap_in_bytes"],
                                  line["peak_swapped"], line["swap_wait_ns"])
-    damage = line["damaged_at"] and "the log is damaged: what comes after these events is not known"
-    for note in filter(None, (plan, swap, damage)):
+    for note in filter(None, (plan, swap, line["note"])):
         print("  " + note)

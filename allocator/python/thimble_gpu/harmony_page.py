@@ -33,4 +33,4 @@ if __name__ == "__main__":
     try:
         write(*sys.argv[1:3])
     except OSError as problem:
-        sys.exit(f"harmony: {problem}")
+        sys.exit(f"harmony: '{problem.filename}': {problem.strerror}")

@@ -4,13 +4,13 @@ import ctypes
 import json
 import os
 import signal
-import sys
-import tempfile
 import time
 
 from thimble_gpu import abi
 from thimble_gpu import harmony_page
 from thimble_gpu import progress
+from thimble_gpu import temporary
+from thimble_gpu import text
 from thimble_gpu import topology
 
 
@@ -28,7 +28,8 @@ def add_to(commands):
                         help="thimble (the default), or harmony: the published system's own")
     parser.add_argument("--prefetch", action="store_const", const="on",
                         help="rules harmony: with prefetch")
-    parser.add_argument("--packers", metavar="SET", help="rules harmony: published or all")
+    parser.add_argument("--packers", metavar="SET",
+                        help="rules harmony: published, all, or names with + between")
     parser.add_argument("--topology", metavar="FILE",
                         help="switches, links and NVLinks; machine: those of this one, as `thimble "
                         "topology` prints them")
@@ -54,7 +55,7 @@ def _harmony(options):
     settings = ",".join(f"{key}:{getattr(options, key)}" for key in keys
                         if getattr(options, key) is not None)
     info = abi.HarmonyInfo(struct_size=ctypes.sizeof(abi.HarmonyInfo))
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary.folder() as (folder, _):
         schedule = options.schedule
         if options.gantt is not None and schedule is None:
             schedule = os.path.join(folder, "schedule.json")
@@ -74,15 +75,10 @@ def _harmony(options):
                                        info)
         seconds = round(time.monotonic() - start, 3)
         if status != abi.OK:
-            print(f"thimble harmony: {core.last_error().decode(errors='replace')}",
-                  file=sys.stderr)
+            text.tell(f"thimble harmony: {core.last_error().decode(errors='replace')}")
             return 1 if status == abi.OUT_OF_MEMORY else 2
         if options.gantt is not None:
-            try:
-                harmony_page.write(schedule, options.gantt)
-            except OSError as error:
-                print(f"thimble harmony: {error}", file=sys.stderr)
-                return 1
+            harmony_page.write(schedule, options.gantt)
     line = _line(options, info, seconds)
     if options.json:
         print(json.dumps(line), flush=True)

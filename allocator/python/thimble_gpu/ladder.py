@@ -19,7 +19,21 @@ PARTS = (("in use", "in_use"), ("magazines", "magazines"), ("free, small", "free
 def folders():
     """Of programs that `thimble run` runs now, of this user."""
     found = glob.glob(os.path.join(tempfile.gettempdir(), run.FOLDER_PREFIX + "*"))
-    return sorted(folder for folder in found if os.stat(folder).st_uid == os.getuid())
+    return sorted(filter(_is_ours, found))
+
+
+def _is_ours(folder):
+    try:
+        return os.stat(folder).st_uid == os.getuid()
+    except OSError:
+        return False  # its program has just ended
+
+
+def _names(folder):
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []  # its program has just ended
 
 
 def _program(process):
@@ -35,7 +49,7 @@ def read():
     """The statistics of every device of every program under way."""
     devices = []
     for folder in folders():
-        for name in sorted(os.listdir(folder)):
+        for name in _names(folder):
             parts = NAME.fullmatch(name)
             if not parts:
                 continue

@@ -10,6 +10,11 @@ import json
 import os
 import zlib
 
+try:
+    from thimble_gpu import files
+except ImportError:  # run as a file, beside its neighbours: by ./dev, which installs nothing
+    import files
+
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
 
 
@@ -48,5 +53,5 @@ def render(title, subtitle, body, styles, scripts, data):
 
 
 def write(text, path):
-    with open(path, "w", encoding="utf-8") as file:
+    with files.replacing(path) as file:
         file.write(text)

@@ -4,11 +4,11 @@ import ctypes
 import json
 import os
 import signal
-import sys
 import time
 
 from thimble_gpu import abi
 from thimble_gpu import progress
+from thimble_gpu import text
 
 
 def add_to(commands):
@@ -27,8 +27,8 @@ def add_to(commands):
     parser.set_defaults(function=lambda options: _plan(parser, options))
 
 
-def _seed(text):
-    number = int(text)
+def _seed(value):
+    number = int(value)
     if not 0 <= number < 1 << 64:
         raise ValueError
     return number
@@ -39,20 +39,20 @@ def _plan(parser, options):
         parser.error(f"--out {options.out} is for one file, but {len(options.files)} are given")
     core = abi.installed_core()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
-    if not options.json:
-        print(f"{'file':32} {'buffers':>8} {'height':>20} {'lower bound':>20} {'ratio':>9} "
-              f"{'seconds':>8}")
+    header = f"{'file':32} {'buffers':>8} {'height':>20} {'lower bound':>20} {'ratio':>9} " \
+             f"{'seconds':>8}\n"
     for file in options.files:
         try:
             line = _plan_file(core, file, options)
         except abi.ThimbleError as error:
-            print(f"thimble plan: {error}", file=sys.stderr)
+            text.tell(f"thimble plan: {error}")
             return 2
         if options.json:
             print(json.dumps(line), flush=True)
         else:
-            print("{file:32} {buffers:8} {height:20} {lower_bound:20} {ratio:9.6f} {seconds:8.2f}"
-                  .format(**line), flush=True)
+            print(header + "{file:32} {buffers:8} {height:20} {lower_bound:20} {ratio:9.6f} "
+                  "{seconds:8.2f}".format(**line), flush=True)
+            header = ""
     return 0
 
 

@@ -9,6 +9,7 @@ import bisect
 import pickle
 
 from thimble_gpu import columns
+from thimble_gpu import files
 
 
 class _Mappings:
@@ -180,5 +181,5 @@ def _filled(address, end, pieces):
 
 
 def write(log, path):
-    with open(path, "wb") as file:
+    with files.replacing(path, "wb") as file:
         pickle.dump(_Snapshot(log).contents(), file, protocol=4)

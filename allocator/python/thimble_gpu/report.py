@@ -1,8 +1,6 @@
 """`thimble report`: where memory went, as one HTML file."""
 
 import os
-import sys
-import tempfile
 
 from thimble_gpu import abi
 from thimble_gpu import columns
@@ -10,6 +8,8 @@ from thimble_gpu import export
 from thimble_gpu import page
 from thimble_gpu import progress
 from thimble_gpu import summary
+from thimble_gpu import temporary
+from thimble_gpu import text
 
 SCRIPTS = ("columns.js", "history.js", "scopes.js", "layers.js", "timeline.js", "holders.js",
            "mappings.js", "address_map.js", "planned_step.js", "sections.js", "swaps.js",
@@ -34,8 +34,8 @@ def add_to(commands):
     parser.set_defaults(function=_report)
 
 
-def _seconds(text):
-    seconds = float(text)
+def _seconds(value):
+    seconds = float(value)
     if not 0 <= seconds <= 86400:
         raise ValueError
     return seconds
@@ -54,10 +54,12 @@ def _report(options):
         if out is not None:
             _write(log, options.log, out, None, None, options.bfc_seconds)
             print(out)
-    except (abi.ThimbleError, OSError) as error:
-        print(f"thimble report: {error}", file=sys.stderr)
+    except abi.ThimbleError as error:
+        text.tell(f"thimble report: {error}")
         return 2
-    return 0
+    if not log.figures["complete"]:
+        text.tell(f"thimble report: {log.figures['note']}")
+    return summary.DAMAGED if log.figures["damaged_at"] else 0
 
 
 def write(path, out, title, comparison):
@@ -67,7 +69,7 @@ def write(path, out, title, comparison):
 
 def _write(log, path, out, title, comparison, seconds):
     if comparison is None:
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary.folder() as (folder, _):
             comparison = summary.compare_log(abi.installed_core(), path, log.figures, seconds,
                                              folder)
     name = os.path.basename(path)

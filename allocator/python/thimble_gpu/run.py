@@ -2,14 +2,14 @@
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 
 from thimble_gpu import abi
+from thimble_gpu import files
 from thimble_gpu import report
 from thimble_gpu import summary
+from thimble_gpu import temporary
 from thimble_gpu import text
 
 # A log grows by 48 bytes with every allocation, free and use. This bound, 96 MB per device, is
@@ -89,52 +89,65 @@ def _run(parser, options):
     conf = os.environ.get("THIMBLE_CONF", "") if options.conf is None else options.conf
     if options.limit is not None:
         conf = ",".join(filter(None, (conf.strip(), f"limit:{options.limit}")))
-    if options.report is not None and not _may_write(options.report):
-        parser.error(f"--report {options.report} cannot be written: name a file in a folder that "
-                     "is there")
-    folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX)
-    try:
+    if options.report is not None:
+        try:
+            files.check(options.report)
+        except OSError as error:
+            parser.error(f"--report {options.report} cannot be written: {error.strerror}. Name a "
+                         "file in a folder that is there and that you may write to")
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a summary that nobody reads changes no status
+    with temporary.folder(FOLDER_PREFIX) as (folder, kept):
         try:
             variables = environment(conf, folder, os.environ)
         except abi.ThimbleError as error:
             parser.error(str(error))
-        status = _wait_for(program, variables)
-        if status not in (NOT_FOUND, NOT_EXECUTABLE):
-            logs = summary.write(folder, conf, MOST_EVENTS, failed=status != 0)
-            if options.report is not None:
-                _draw(logs, options.report)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            status = _wait_for(program, variables, kept)
+        except OSError as error:
+            return _not_started(program[0], error)
+        if status < 0:
+            text.say(f"the program {text.how_ended(status)}")
+        logs = summary.write(folder, conf, failed=status != 0)
+        if options.report is not None:
+            _draw(logs, options.report)
     if status < 0:
-        _end_by(-status)
+        end_by(-status)
     return status
 
 
-def _may_write(path):
-    folder = os.path.dirname(os.path.abspath(path))
-    return os.access(path if os.path.exists(path) else folder, os.W_OK) and not os.path.isdir(path)
+def _not_started(name, error):
+    if isinstance(error, FileNotFoundError):
+        text.say(f"{name}: there is no such command")
+        return NOT_FOUND
+    text.say(f"{name}: {error.strerror}")
+    return NOT_EXECUTABLE
 
 
 def _draw(logs, path):
     """A page for every device: PAGE.html, PAGE-2.html and so on."""
+    if not logs:
+        text.say(f"{path} was not written: there is nothing to show")
     stem, extension = os.path.splitext(path)
     for number, log in enumerate(logs, start=1):
         out = path if number == 1 else f"{stem}-{number}{extension}"
         try:
             report.write(log.path, out, log.place, log.comparison)
-        except (abi.ThimbleError, OSError) as error:
+        except OSError as error:
+            text.say(f"{out} was not written: {error.strerror}")
+        except abi.ThimbleError as error:
             text.say(f"{out} was not written: {error}")
         else:
             text.say(f"{out} shows where the memory of {log.place} went")
 
 
-def _wait_for(program, variables):
-    """The status of the program, negative if a signal ended it. Signals go to it."""
+def _wait_for(program, variables, kept):
+    """The status of the program, negative if a signal ended it. Signals go to it. Raises OSError if
+    it cannot be started."""
     waited = {*PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
         child = subprocess.Popen(
-            program, env=variables,
+            program, env=variables, pass_fds=(kept,),
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before))
         while child.poll() is None:
             arrived = signal.sigwaitinfo(waited)
@@ -142,18 +155,12 @@ def _wait_for(program, variables):
             if arrived.si_signo != signal.SIGCHLD and arrived.si_pid != 0:
                 child.send_signal(arrived.si_signo)
         return child.returncode
-    except FileNotFoundError:
-        text.say(f"{program[0]}: there is no such command")
-        return NOT_FOUND
-    except OSError as error:
-        text.say(f"{program[0]}: {error.strerror}")
-        return NOT_EXECUTABLE
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_by(number):
-    """Ends as the program did, without a second core file."""
+def end_by(number):
+    """Ends by a signal, as the program did, without a second core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

@@ -13,6 +13,7 @@ from thimble_gpu import text
 
 MOST_DEVICES = 8  # that are written about
 MOST_SECONDS = 60  # that the comparisons may take together
+DAMAGED = 3  # the status of commands that have told what is sound of a damaged log
 
 NOTHING = ("the program took no memory from Thimble: it did not compute with TensorFlow or JAX on "
            "a GPU, or Thimble could not serve it. `thimble doctor` finds out")
@@ -31,6 +32,7 @@ def figures(core, path, trace=None):
 def with_shares(info):
     """thimble_log_info by name, and what follows from it: fragmentation, in percent."""
     told = {field: getattr(info, field) for field in abi.LOG_INFO}
+    told["note"] = info.note.decode(errors="replace")
     on_device = info.peak_in_use - info.swapped_at_peak
     unused = 1 - on_device / max(info.reserved_at_peak, 1)
     told["fragmentation"] = round(100 * max(unused, 0), 1)
@@ -93,18 +95,6 @@ def describe_swap(out, back, most, wait_ns):
             f"host at most; ops waited {wait_ns / 1e9:.1f} s for copies")
 
 
-def caveat(log, most_events):
-    """What a cut log does not know; "" for a complete one."""
-    if log.damaged_at:
-        return f"the log is damaged: these are the figures of the first {log.events} events"
-    if log.complete:
-        return ""
-    if log.events >= most_events:
-        return f"these are the figures of the first {most_events} events, no more is recorded"
-    return ("the process did not exit by itself, so the last 4096 events or fewer are missing in "
-            "these figures")
-
-
 class Comparison:
     """What BFC would have needed, in bytes (None: not known), and a note: how much more, or why."""
 
@@ -153,7 +143,7 @@ def explain(log, requests, conf):
     return failure.describe(abi.installed_core(), log.path, failed, conf) if failed else ()
 
 
-def write(folder, conf, most_events, failed):
+def write(folder, conf, failed):
     """The summary of a run with the options `conf`, on stderr. The logs that it is about."""
     is_cpu = ("device", "cpu") in text.entries(conf)
     requests = failure.read(folder) if failed else {}
@@ -170,8 +160,7 @@ def write(folder, conf, most_events, failed):
         plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
         swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped,
                              log.swap_wait_ns)
-        for note in filter(None, (plan, swap, caveat(log, most_events),
-                                  *explain(log, requests, conf))):
+        for note in filter(None, (plan, swap, log.note, *explain(log, requests, conf))):
             text.say("  " + note)
         log.comparison = compare(vars(log), log.path + ".trace", deadline - time.monotonic())
         text.say(f"  {log.comparison}")

@@ -4,11 +4,11 @@ import ctypes
 import json
 import os
 import signal
-import sys
 import time
 
 from thimble_gpu import abi
 from thimble_gpu import progress
+from thimble_gpu import text
 
 
 def add_to(commands):
@@ -42,30 +42,28 @@ def _swap(parser, options):
         parser.error("--curve goes without --limit, --slowdown and --out")
     core = abi.installed_core()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
-    if not options.json:
-        print(f"{'file':32} {'peak before':>14} {'peak after':>14} {'ratio':>7} {'slowdown%':>9} "
-              f"{'bytes out':>14} {'bytes in':>14} {'seconds':>8}  policy")
+    show = _Table().show if not options.json else lambda line: print(json.dumps(line), flush=True)
     for file in options.files:
         try:
-            status = (_curve if options.curve else _one)(core, file, options)
+            status = (_curve if options.curve else _one)(core, file, options, show)
         except abi.ThimbleError as error:
-            print(f"thimble swap: {error}", file=sys.stderr)
+            text.tell(f"thimble swap: {error}")
             return 2
         if status != 0:
             return status
     return 0
 
 
-def _one(core, file, options):
+def _one(core, file, options, show):
     line = _plan(core, file, options, options.limit)
     if line is None:
-        print(f"thimble swap: {core.last_error().decode(errors='replace')}", file=sys.stderr)
+        text.tell(f"thimble swap: {core.last_error().decode(errors='replace')}")
         return 1
-    _show(line, options.json)
+    show(line)
     return 0
 
 
-def _curve(core, file, options):
+def _curve(core, file, options, show):
     """From the peak down in steps of a twentieth, as far as there is a schedule."""
     peak = _plan(core, file, options, None)["peak_before"]
     for twentieths in range(19, 0, -1):
@@ -73,7 +71,7 @@ def _curve(core, file, options):
         line = _plan(core, file, options, limit)
         if line is None:
             break
-        _show({"limit": limit, **line}, options.json)
+        show({"limit": limit, **line})
     return 0
 
 
@@ -81,12 +79,12 @@ def _plan(core, file, options, limit):
     """The figures of a schedule, or None if there is none within the limit. Raises ThimbleError."""
     settings = {"limit": limit, "slowdown": options.slowdown, "bus": options.bus,
                 "run_ahead_ms": options.run_ahead_ms}
-    text = ",".join(f"{key}:{value}" for key, value in settings.items() if value is not None)
+    conf = ",".join(f"{key}:{value}" for key, value in settings.items() if value is not None)
     info = abi.SwapInfo(struct_size=ctypes.sizeof(abi.SwapInfo))
     out = None if options.out is None else os.fsencode(options.out)
     start = time.monotonic()
     with progress.Progress(f"{file} {limit}" if limit else file):
-        status = core.swap_file(os.fsencode(file), out, text.encode(), info)
+        status = core.swap_file(os.fsencode(file), out, conf.encode(), info)
     if status == abi.OUT_OF_MEMORY:
         return None
     core.check(status)
@@ -107,9 +105,14 @@ def _line(file, info, seconds):
     return line
 
 
-def _show(line, as_json):
-    if as_json:
-        print(json.dumps(line), flush=True)
-    else:
-        print("{file:32} {peak_before:14} {peak_after:14} {ratio:7.4f} {slowdown:9.3f} "
-              "{bytes_out:14} {bytes_in:14} {seconds:8.2f}  {policy}".format(**line), flush=True)
+class _Table:
+    """Its header comes with the first line: nothing else is there if there is none."""
+
+    _header = (f"{'file':32} {'peak before':>14} {'peak after':>14} {'ratio':>7} {'slowdown%':>9} "
+               f"{'bytes out':>14} {'bytes in':>14} {'seconds':>8}  policy\n")
+
+    def show(self, line):
+        print(self._header + "{file:32} {peak_before:14} {peak_after:14} {ratio:7.4f} "
+              "{slowdown:9.3f} {bytes_out:14} {bytes_in:14} {seconds:8.2f}  {policy}".format(**line),
+              flush=True)
+        self._header = ""

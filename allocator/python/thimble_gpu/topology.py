@@ -1,7 +1,6 @@
 """`thimble topology`: GPUs and links of this machine, as `thimble harmony` reads them."""
 
-import sys
-
+from thimble_gpu import text
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.gpus import Gpus
 from thimble_gpu.harmony.machine import host_memory
@@ -33,5 +32,5 @@ def read():
     try:
         return topology(Gpus(), Tree()) + host_memory()
     except HarmonyError as error:
-        print(FAILED.format(error), file=sys.stderr)
+        text.tell(FAILED.format(error))
         return None

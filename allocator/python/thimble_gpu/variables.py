@@ -9,6 +9,7 @@ HONOURED, IGNORED, WRONG = "ok", "ignored", "wrong"
 TF = "TF_GPU_ALLOCATOR"
 XLA = "XLA_PYTHON_CLIENT_ALLOCATOR"
 CONF = "THIMBLE_CONF"
+CLIENT_OPTIONS = "JAX_PJRT_CLIENT_CREATE_OPTIONS"  # key:value;key:value
 
 # Of each framework, when Thimble serves it.
 _TENSORFLOW = {
@@ -100,6 +101,15 @@ def _contradictions(environment):
     if environment.get("CUDA_VISIBLE_DEVICES") in ("", "-1") and not wants_cpu(environment):
         yield ("CUDA_VISIBLE_DEVICES", WRONG,
                f"{environment['CUDA_VISIBLE_DEVICES']!r} hides every GPU: unset it")
+    yield from _client_options(environment)
     platforms = environment.get("JAX_PLATFORMS", "")
     if is_on(environment, "jax") and platforms and not {"cuda", "gpu"} & set(platforms.split(",")):
         yield "JAX_PLATFORMS", WRONG, f"{platforms}: JAX was told to do without the GPU: unset it"
+
+
+def _client_options(environment):
+    for entry in environment.get(CLIENT_OPTIONS, "").split(";"):
+        key, _, value = entry.partition(":")
+        if key == "allocator" and value != "cuda_async" and is_on(environment, "jax"):
+            yield CLIENT_OPTIONS, WRONG, (f"allocator:{value} counts more in JAX than {XLA}: leave "
+                                          "it out there")

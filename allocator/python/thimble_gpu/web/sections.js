@@ -2,18 +2,12 @@
 "use strict";
 
 function showBanners(history) {
-  const {report, marks} = history, {figures} = report, told = [];
+  const {report: {figures}, marks} = history, told = [];
   const last = history.marksOf(KIND.oom).at(-1);
   if (last !== undefined && !wasServed(history, last))
     told.push("Memory ran out at " + duration(marks.time[last]) + ": " + size(marks.bytes[last])
       + " were not to be had. See below.");
-  if (figures.damaged_at)
-    told.push("This log is damaged: " + report.damage + ". What comes before it is shown, "
-      + count(figures.events) + " events.");
-  else if (!figures.complete)
-    told.push("This log was cut off after " + count(figures.events) + " events, at "
-      + duration(figures.duration_ns) + ": by its bound, or by a process that did not end by "
-      + "itself. What it has is shown.");
+  if (figures.note) told.push(figures.note[0].toUpperCase() + figures.note.slice(1) + ".");
   if (!figures.allocations) told.push("Nothing was allocated in this log.");
   byId("banners").replaceChildren(...told.map(text =>
     element("p", {className: "banner", role: "alert"}, text)));
