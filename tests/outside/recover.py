@@ -1,0 +1,71 @@
+"""Goes on after an out of memory, as a program does that then tries a smaller batch.
+
+    recover.py NAME [jit]
+
+MobileNet trains on small batches, and before each on one that does not fit. What failed must leave
+no trace: stock TensorFlow, which has no limit, does not try it. With `jit` XLA compiles the step.
+"""
+
+import os
+import sys
+
+import keras
+import numpy
+import tensorflow as tf
+
+import recording
+import train_model
+
+STEPS = 6
+SIDE, SMALL, LARGE, CLASSES = 64, 4, 128, 10
+
+
+def fails(model, batch):
+    """Whether a step is out of memory when there is no more than what is held."""
+    import thimble_gpu
+    thimble_gpu.trim(device="cpu")
+    before = thimble_gpu.stats("cpu")
+    thimble_gpu.set("limit", before["reserved"], "cpu")
+    try:
+        model.train_on_batch(*batch)
+        return False
+    except tf.errors.ResourceExhaustedError:
+        return True
+    finally:
+        thimble_gpu.set("limit", before["limit"], "cpu")
+
+
+def train(jit):
+    keras.utils.set_random_seed(train_model.SEED)
+    if not jit:  # Keras has one or the other
+        tf.config.experimental.enable_op_determinism()
+    random = numpy.random.default_rng(train_model.SEED)
+    model = keras.applications.MobileNet(
+        weights=None, alpha=0.25, classes=CLASSES, classifier_activation=None,
+        input_shape=(SIDE, SIDE, 3), dropout=0)
+    model.compile(keras.optimizers.Adam(1e-3), jit_compile=jit,
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+    def batch(size):
+        return (random.random((size, SIDE, SIDE, 3), "float32"),
+                random.integers(0, CLASSES, size))
+
+    large, losses = batch(LARGE), []
+    for step in range(STEPS):
+        if step and "THIMBLE_CONF" in os.environ:
+            assert fails(model, large), "a step on a large batch fitted"
+        losses.append(float(model.train_on_batch(*batch(SMALL))))
+    return {"losses": [loss.hex() for loss in losses],
+            "weights": train_model.digest(variable.numpy() for variable in model.variables)}
+
+
+def main():
+    name, *jit = sys.argv[1:]
+    recorder = recording.Recorder()
+    recorder.start(name)
+    recorder.test(name, train(jit == ["jit"]))
+    recorder.end(**recording.arena_figures())
+
+
+if __name__ == "__main__":
+    main()

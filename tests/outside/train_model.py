@@ -1,0 +1,62 @@
+"""Trains a model for a few steps and writes down its losses, its weights and what it predicts.
+
+    train_model.py NAME
+
+On the CPU every number is the same in every run; answers are compared bit by bit. On the simulated
+GPU, which computes nothing, the answer is only that all steps were done.
+"""
+
+import hashlib
+import sys
+
+import keras
+import numpy
+import tensorflow as tf
+
+import models
+import recording
+
+STEPS = 3
+BATCH = 8
+SEED = 17
+
+
+def digest(arrays):
+    summed = hashlib.sha256()
+    for array in arrays:
+        summed.update(numpy.ascontiguousarray(array).tobytes())
+    return summed.hexdigest()[:16]
+
+
+def train(name):
+    keras.utils.set_random_seed(SEED)
+    tf.config.experimental.enable_op_determinism()
+    random = numpy.random.default_rng(SEED)
+    model = models.make(name)
+    model.compile(keras.optimizers.Adam(1e-3),
+                  keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    batches = [(models.inputs(model, BATCH, random), random.integers(0, models.CLASSES, BATCH))
+               for _ in range(STEPS)]
+    losses = [float(model.train_on_batch(x, y)) for x, y in batches]
+    if tf.config.list_physical_devices("GPU"):
+        return {"steps": len(losses)}
+    assert numpy.isfinite(losses).all(), f"losses {losses} prove nothing"
+    return {"losses": [loss.hex() for loss in losses],
+              "weights": digest(variable.numpy() for variable in model.variables),
+              "optimizer": digest(variable.numpy() for variable in model.optimizer.variables),
+              "predicted": digest([model.predict_on_batch(batches[0][0])])}
+
+
+def main():
+    name, = sys.argv[1:]
+    recorder = recording.Recorder()
+    recorder.start(name)
+    try:
+        recorder.test(name, train(name))
+    except tf.errors.ResourceExhaustedError as error:
+        recorder.test(name, "out of memory", said=error.message)
+    recorder.end(**recording.arena_figures())
+
+
+if __name__ == "__main__":
+    main()
