@@ -1,0 +1,73 @@
+"""TensorFlow and Keras on the CPU device: stock, and on Thimble in every mode, bit for bit."""
+
+import os
+
+from tests.programs import generate
+from tests.programs.prelude import LIMIT
+from tests.programs.verdict import DONE
+from tests.programs.verdict import RAN_OUT
+from tests.programs.verdict import SAME
+from tests.programs.verdict import UNSTEADY
+from tests.programs.verdict import UNUSABLE
+from tests.programs.verdict import Verdict
+
+FEATURES = generate.FEATURES
+WAITING = generate.WAITING
+SMALLEST = 1 << 20  # bytes: the lowest limit
+CONF = "device:cpu,retry_ms:100,"
+ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+
+# Options, and the limit as a part of what the program needs; None: LIMIT, which is never reached.
+MODES = {
+    "plain": ("", None),
+    "plan": (",plan:auto", None),
+    "swap": (",swap:auto", 0.6),
+    "bfc": (",front:bfc", None),
+    "tight": (",chunk:64KiB", 0.7),
+}
+
+
+program = generate.generated
+source = generate.source
+
+
+def prepare(features):
+    """Kernels of oneDNN are TensorFlow's default, and one feature of programs here."""
+    os.environ[ONEDNN] = "1" if "onednn" in features else "0"
+
+
+def compared(stock, ours, may_run_out):
+    """How a run differs from stock's, as kind and detail."""
+    if (ours.lines, ours.end) == (stock.lines, stock.end):
+        return SAME, ""
+    if may_run_out and ours.end == RAN_OUT and ours.lines == stock.lines[:len(ours.lines)]:
+        return RAN_OUT, ""
+    for index, (right, wrong) in enumerate(zip(stock.lines, ours.lines)):
+        if right != wrong:
+            return "differs", f"line {index + 1} is '{wrong}' and stock's is '{right}'"
+    return "ended otherwise", f"{ours.end}, after {len(ours.lines)} of {len(stock.lines)} lines"
+
+
+def judged(text, modes):
+    """A verdict for every mode; one for stock alone where the program tells nothing."""
+    from tests.programs import tensorflow_run  # takes seconds, and only workers need it
+    run = tensorflow_run.run
+    stock = run(text, None)
+    if stock.end != DONE:
+        return [Verdict("stock", UNUSABLE, stock.end, stock.log)]
+    verdicts, peak = [], None
+    for mode in modes:
+        options, part = MODES[mode]
+        if part and peak is None:
+            peak = run(text, f"{CONF}limit:{LIMIT}").more or 0
+        limit = max(SMALLEST, int(part * peak)) if part else LIMIT
+        ours = run(text, f"{CONF}limit:{limit}{options}")
+        kind, detail = compared(stock, ours, part is not None)
+        if kind not in (SAME, RAN_OUT):
+            again = run(text, None)
+            if (again.lines, again.end) != (stock.lines, stock.end):
+                return [Verdict("stock", UNSTEADY, "two runs of stock TensorFlow differ")]
+            detail += (f" ({ONEDNN}={os.environ.get(ONEDNN, 1)} "
+                       f"THIMBLE_CONF={CONF}limit:{limit}{options})")
+        verdicts.append(Verdict(mode, kind, detail, ours.log))
+    return verdicts

@@ -1,0 +1,27 @@
+"""What a comparison of one program in one mode can say."""
+
+import dataclasses
+
+# How a run ends, where it ends well, or well enough where memory is short.
+DONE = "done"
+RAN_OUT = "ran out"
+
+SAME = "same"
+UNUSABLE = "unusable"  # stock itself fails
+UNSTEADY = "unsteady"  # stock differs from itself
+NO_FAILURE = (SAME, RAN_OUT, UNUSABLE, UNSTEADY)
+
+
+@dataclasses.dataclass
+class Verdict:
+    mode: str
+    kind: str
+    detail: str = ""
+    log: str = ""
+
+    @property
+    def fails(self):
+        return self.kind not in NO_FAILURE
+
+    def __str__(self):
+        return f"{self.mode}: {self.kind}" + (f": {self.detail}" if self.detail else "")
