@@ -108,6 +108,11 @@ void TfAllocator::DeallocateRaw(void* block) {
   const std::optional<RequestedBlock> known = blocks_.Remove(block);
   const thimble_status status =
       thimble_free(arena_, block, stream_.load(std::memory_order_relaxed));
+  if (status == THIMBLE_INVALID_ARGUMENT) {
+    LOG(FATAL) << options_.name << " cannot free " << block << ": " << thimble_last_error()
+               << ". What was freed twice may be another tensor's by now, so results can no longer "
+                  "be trusted: the process ends here, as with TensorFlow's own allocator.";
+  }
   if (status != THIMBLE_OK) {
     LOG(ERROR) << options_.name << " cannot free " << block << ": " << thimble_last_error();
     if (known) blocks_.Add(block, *known);

@@ -214,19 +214,25 @@ TEST(TfAllocator, ItsNameExplainsTheLastFailureOnce) {
   EXPECT_EQ(allocator.Name(), "GPU_0_thimble");
 }
 
-TEST(TfAllocator, MisuseIsReportedAndChangesNothing) {
+TEST(TfAllocator, AWrongRequestIsReportedAndChangesNothing) {
   LogLines log;
   HostArena arena;
   TfAllocator allocator(arena.get(), Named());
-  void* const block = allocator.AllocateRaw(kAlignment, kMiB);
-  allocator.DeallocateRaw(static_cast<char*>(block) + 256);
-  EXPECT_THAT(log.lines(), SizeIs(1));
-  EXPECT_THAT(log.lines().front(), HasSubstr("cannot free"));
-  EXPECT_EQ(allocator.RequestedSize(block), kMiB);
   EXPECT_EQ(allocator.AllocateRaw(/*alignment=*/3, kMiB), nullptr);
   EXPECT_THAT(log.lines().back(), HasSubstr("alignment 3"));
-  allocator.DeallocateRaw(block);
   EXPECT_EQ(allocator.GetStats()->bytes_in_use, 0);
+}
+
+// Training must not go on over weights that may be another tensor's memory by now.
+TEST(TfAllocatorDeathTest, AWrongFreeEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork could not use the arena
+  HostArena arena;
+  TfAllocator allocator(arena.get(), Named());
+  void* const block = allocator.AllocateRaw(kAlignment, kMiB);
+  EXPECT_DEATH(allocator.DeallocateRaw(static_cast<char*>(block) + 256),
+               "cannot free .*results can no longer be trusted");
+  allocator.DeallocateRaw(block);
+  EXPECT_DEATH(allocator.DeallocateRaw(block), "freed twice.*results can no longer be trusted");
 }
 
 // freed_by_func asks for memory that no kernel uses any more. On the host every stream has passed,
