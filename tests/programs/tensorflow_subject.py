@@ -1,5 +1,6 @@
 """TensorFlow and Keras on the CPU device: stock, and on Thimble in every mode, bit for bit."""
 
+import functools
 import os
 
 from tests.programs import generate
@@ -17,14 +18,16 @@ SMALLEST = 1 << 20  # bytes: the lowest limit
 CONF = "device:cpu,retry_ms:100,"
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
-# Options, and the limit as a part of what the program needs; None: LIMIT, which is never reached.
+# {all}: LIMIT, which is never reached. {part}: a part of the program's own peak.
 MODES = {
-    "plain": ("", None),
-    "plan": (",plan:auto", None),
-    "swap": (",swap:auto", 0.6),
-    "bfc": (",front:bfc", None),
-    "tight": (",chunk:64KiB", 0.7),
+    "plain": "limit:{all}",
+    "plan": "limit:{all},plan:auto",
+    "swap": "limit:{part},swap:auto",
+    "goal": "limit:{all},swap:auto,swap_limit:{part}",
+    "bfc": "limit:{all},front:bfc",
+    "tight": "limit:{part},chunk:64KiB",
 }
+PART = 0.6
 
 
 program = generate.generated
@@ -51,23 +54,24 @@ def compared(stock, ours, may_run_out):
 def judged(text, modes):
     """A verdict for every mode; one for stock alone where the program tells nothing."""
     from tests.programs import tensorflow_run  # takes seconds, and only workers need it
-    run = tensorflow_run.run
-    stock = run(text, None)
+    run = functools.partial(tensorflow_run.run, text)
+    run_on = functools.cache(run)  # the peak is that of `plain`
+    stock = run(None)
     if stock.end != DONE:
         return [Verdict("stock", UNUSABLE, stock.end, stock.log)]
-    verdicts, peak = [], None
+    verdicts = []
     for mode in modes:
-        options, part = MODES[mode]
-        if part and peak is None:
-            peak = run(text, f"{CONF}limit:{LIMIT}").more or 0
-        limit = max(SMALLEST, int(part * peak)) if part else LIMIT
-        ours = run(text, f"{CONF}limit:{limit}{options}")
-        kind, detail = compared(stock, ours, part is not None)
+        part = 0
+        if "{part}" in MODES[mode]:
+            peak = run_on(CONF + MODES["plain"].format(all=LIMIT)).more or 0
+            part = max(SMALLEST, int(PART * peak))
+        conf = CONF + MODES[mode].format(all=LIMIT, part=part)
+        ours = run_on(conf)
+        kind, detail = compared(stock, ours, may_run_out="limit:{all}" not in MODES[mode])
         if kind not in (SAME, RAN_OUT):
-            again = run(text, None)
+            again = run(None)
             if (again.lines, again.end) != (stock.lines, stock.end):
                 return [Verdict("stock", UNSTEADY, "two runs of stock TensorFlow differ")]
-            detail += (f" ({ONEDNN}={os.environ.get(ONEDNN, 1)} "
-                       f"THIMBLE_CONF={CONF}limit:{limit}{options})")
+            detail += f" ({ONEDNN}={os.environ.get(ONEDNN, 1)} THIMBLE_CONF={conf})"
         verdicts.append(Verdict(mode, kind, detail, ours.log))
     return verdicts
