@@ -92,6 +92,17 @@ class Outside(unittest.TestCase):
         self.assertEqual(verdicts["a"].kind, compare.UNSTABLE)
         self.assertTrue(result.is_well)
 
+    def test_what_is_unstable_in_stock_is_compared_where_it_is_not(self):
+        steady = functools.partial(units.Unit, "keras", "steady", sources=(), seconds=20,
+                                   settings=lambda mode, peak, _: modes.tensorflow(mode, peak, True))
+        for answer, kind in (("1", compare.SAME), ("1 if stock else 2", compare.DEFECT),
+                             ("time.time()", compare.UNSTABLE)):
+            with self.subTest(answer):
+                program = RECORDER + f'test("a", lambda: {answer})' + END
+                _, verdicts = self.judge('test("a", time.time)',
+                                         steady=steady(command=("-c", program)))
+                self.assertEqual(verdicts["a"].kind, kind)
+
     def test_what_depends_on_other_tests_in_stock_is_no_defect_unless_it_differs_alone(self):
         alone = functools.partial(units.Unit, "keras", "alone", sources=(), seconds=20,
                                   settings=lambda mode, peak, _: modes.tensorflow(mode, peak, True))

@@ -30,6 +30,7 @@ class Unit:
     modes: tuple = tuple(modes.CPU)
     many: bool = False  # goes on with its other tests after a crash
     narrow: typing.Callable = None  # a smaller unit with the named test, to run it again
+    steady: typing.Optional["Unit"] = None  # the same tests, where stock runs differ here
 
     @property
     def title(self):
