@@ -1,6 +1,6 @@
 """Trains a small model for every class of keras.layers, by Harmony and as Keras does. Prints JSON.
 
-usage: layer_case.py PART PARTS
+usage: layer_case.py PART PARTS, or layer_case.py NAME...
 """
 
 import json
@@ -97,8 +97,10 @@ def result_of(name):
 
 
 def main():
-    part, parts = map(int, sys.argv[1:])
-    names = sorted(table.TRIED)[part::parts]
+    names = sys.argv[1:]
+    if names[0].isdigit():
+        part, parts = map(int, names)
+        names = sorted(table.TRIED)[part::parts]
     print(json.dumps({"classes": classes(),
                       "results": {name: result_of(name) for name in names}}))
 

@@ -54,6 +54,11 @@ class Step:
         """Those of the operation, and those it was called with."""
         return [*getattr(self.operation, "variables", ()), *self._given_variables()]
 
+    def seeds(self):
+        """States of random numbers: what Keras counts as variables, but not as weights."""
+        weights = set(map(id, getattr(self.operation, "weights", ())))
+        return [each for each in getattr(self.operation, "variables", ()) if id(each) not in weights]
+
     @property
     def has_weights(self):
         """Seeds of random numbers do not count."""

@@ -70,14 +70,14 @@ class Pack:
 
 
 def forward_function(pack, training):
-    """(weights, frozen, state, uses, masks) -> values, their masks, state; or, without training,
-    the links' own losses instead of the state"""
+    """(weights, frozen, state, uses, masks) -> values, their masks, state; without training, also
+    the links' own losses"""
 
     def forward(weights, frozen, state, uses, masks):
         known, after, extra = pack.compute(weights, frozen, state, uses, masks, training)
         made = [known[value] for value in pack.makes]
         return {"values": made, "masks": [get_keras_mask(tensor) for tensor in made],
-                **({"state": after} if training else {"loss": extra})}
+                "state": after, **({} if training else {"loss": extra})}
 
     return Function(forward, pack)
 
