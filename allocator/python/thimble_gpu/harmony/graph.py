@@ -58,7 +58,8 @@ class Step:
     def seeds(self):
         """States of random numbers: what Keras counts as variables, but not as weights."""
         weights = set(map(id, getattr(self.operation, "weights", ())))
-        return [each for each in getattr(self.operation, "variables", ()) if id(each) not in weights]
+        own = getattr(self.operation, "variables", ())
+        return [variable for variable in own if id(variable) not in weights]
 
     @property
     def has_weights(self):
