@@ -23,12 +23,15 @@ BATCH, WORDS, LENGTH = 4, 50, 12
 RNG = np.random.default_rng(6)
 
 
-def classifier(make, **options):
-    """After three steps with portions of two, EfficientNet's averages make evaluate() NaN, in Keras
-    too; before, it is a number."""
-    model = make(weights=None, classes=10, input_shape=(32, 32, 3), **options)
+def classifier(make, pixels):
+    """Averages of BatchNorm follow the portions within three steps, and the last convolutions see
+    more than one pixel: evaluate() has numbers that mean something before and after."""
+    model = make(weights=None, classes=10, input_shape=(pixels, pixels, 3))
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.momentum = 0.9
     model.compile(keras.optimizers.SGD(1e-3), "sparse_categorical_crossentropy")
-    return model, RNG.uniform(0, 255, (BATCH, 32, 32, 3)), RNG.integers(0, 10, BATCH)
+    return model, RNG.uniform(0, 255, (BATCH, pixels, pixels, 3)), RNG.integers(0, 10, BATCH)
 
 
 def tokens():
@@ -62,8 +65,8 @@ def bert():
 
 
 MODELS = {
-    "EfficientNetB0": lambda: classifier(keras.applications.EfficientNetB0),
-    "MobileNetV2": lambda: classifier(keras.applications.MobileNetV2),
+    "EfficientNetB0": lambda: classifier(keras.applications.EfficientNetB0, 64),
+    "MobileNetV2": lambda: classifier(keras.applications.MobileNetV2, 64),
     "GPT-2": gpt2,
     "BERT": bert,
 }

@@ -123,10 +123,35 @@ def functions_and_frozen_parts():
     return model, floats(6), floats(2)
 
 
+def convolutions_with_biases():
+    """From the first layer on. oneDNN makes one op of the gradients of a bias and of its filter."""
+    encoder = keras.Sequential([
+        keras.Input((8, 8, 3)), layers.Conv2D(4, 3, activation="relu"),
+        layers.Conv2D(4, 3, activation="relu"), layers.Flatten(), layers.Dense(4)])
+    left, right = keras.Input((8, 8, 3)), keras.Input((8, 8, 3))
+    model = keras.Model([left, right], layers.Dense(2)(encoder(left) - encoder(right)))
+    return model, [floats(8, 8, 3), floats(8, 8, 3)], floats(2)
+
+
+def state_that_is_assigned_and_read():
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(6), own_layers.Shifted(),
+                              layers.Dense(4), own_layers.Shifted(), layers.Dense(2)])
+    return model, floats(6), floats(2)
+
+
+def seeds_that_advance_without_training():
+    """Both draw in evaluate() too, as Keras wrote them, and do not use it."""
+    model = keras.Sequential([
+        keras.Input((8, 8, 3)), layers.RandomHue(0.2, (0, 1), seed=1), layers.Reshape((8, 24)),
+        layers.LSTM(4, dropout=0.2, seed=2), layers.Dense(4), layers.Dense(2)])
+    return model, floats(8, 8, 3), floats(2)
+
+
 CASES = (first_operations_without_weights, losses_that_layers_add,
          nothing_but_losses_that_layers_add, models_in_models, one_model_in_two_places,
          the_same_input_twice, weights_as_arguments, masks_of_predictions, samples_times_words,
-         functions_and_frozen_parts)
+         functions_and_frozen_parts, convolutions_with_biases, state_that_is_assigned_and_read,
+         seeds_that_advance_without_training)
 
 
 def main():

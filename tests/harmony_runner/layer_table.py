@@ -182,7 +182,9 @@ def page(results):
 def _in_words(result):
     if "keras" in result:
         return f"Keras itself cannot: {result['keras']}"
-    return f"refused: {result['refused']}" if "refused" in result else "trains"
+    if "refused" in result:
+        return f"refused: {result['refused']}"
+    return "as in Keras, with its state" if result["has_state"] else "as in Keras"
 
 
 _HEAD = """# 007: the layers that Harmony trains
@@ -190,10 +192,14 @@ _HEAD = """# 007: the layers that Harmony trains
 Every class of `keras.layers`, in a small model: inputs, a layer that scales them by weights, the
 layer in question, a dense one. `//tests/harmony_runner:layers_test` trains it by `attach()` in
 packs on two devices with a cap of 16 MiB each, in portions of two samples; then as Keras does, with
-gradients summed up over the same portions, from the same weights, averages and seeds. "Trains": the
-losses of three steps, all variables afterwards (weights, averages, states of random numbers) and
-`evaluate()` differ by less than 1e-6 of the largest number. The test makes this page, fails if it
-is another one, and fails if Keras has a layer that is not in its table.
+gradients summed up over the same portions, from the same weights, averages and seeds. Both do
+`evaluate()`, three steps and `evaluate()` again. "As in Keras": every loss and every number of
+`evaluate()` is finite and differs by less than 1e-6 of itself, every weight by less than 1e-6 of
+the largest in its variable (or, where Keras itself moves it by more if weights are rounded another
+way, by a few such moves). "With its state": computing changes averages or seeds of random
+numbers, in this layer or with it, and these end as in Keras too, seeds to the last bit. The test
+makes this page, fails if it is another one, and fails if Keras has a layer that is not in its
+table.
 
 | layer | tried | result |
 |---|---|---|"""

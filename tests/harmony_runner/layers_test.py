@@ -26,7 +26,7 @@ class Layers(unittest.TestCase):
 
         def part(number):
             return environment.run("python", "tests/harmony_runner/layer_case.py", str(number),
-                                   str(PROCESSES), timeout=1500, THIMBLE_CONF=training.CONF,
+                                   str(PROCESSES), timeout=850, THIMBLE_CONF=training.CONF,
                                    **training.QUIET)
 
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -52,6 +52,7 @@ class Layers(unittest.TestCase):
         for name, result in trained.items():
             with self.subTest(layer=name):
                 self.assertLess(max(result[key] for key in ("loss", "evaluate", "weights")), LIMIT)
+                self.assertGreater(len(set(result["losses"])), 1, "nothing was trained")
 
     def test_what_is_refused_is_named_before_anything_is_trained(self):
         for name, result in self.results().items():

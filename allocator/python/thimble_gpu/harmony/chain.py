@@ -36,7 +36,9 @@ class Chain:
         self.inputs, steps, self.outputs = graphs.steps_of(self.graph)
         _check_weights(model, steps)
         found = trial.Trial(model, self.inputs, steps)
-        self.changing, self.adds_loss = found.changing, found.adds_loss
+        self.changing, self.changing_in_inference = found.changing, found.changing_in_inference
+        self.adds_loss = found.adds_loss
+        self.seeds = {id(variable) for step in steps for variable in step.seeds()}
         self._trained = set(map(id, model.trainable_variables))
         self.links = _links_of(steps, trial.in_several_places(steps, self.changing))
         self._number_values()

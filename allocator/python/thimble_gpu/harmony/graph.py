@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 
 import keras
+import tensorflow as tf
 from keras.src.backend import get_keras_mask  # how Keras hands masks on: beside the tensors
 from keras.src.backend import set_keras_mask
 from keras.src.models.functional import Functional  # not public: what keras.Model(x, y) makes
@@ -54,6 +55,12 @@ class Step:
         """Those of the operation, and those it was called with."""
         return [*getattr(self.operation, "variables", ()), *self._given_variables()]
 
+    def seeds(self):
+        """States of random numbers: what Keras counts as variables, but not as weights."""
+        weights = set(map(id, getattr(self.operation, "weights", ())))
+        own = getattr(self.operation, "variables", ())
+        return [variable for variable in own if id(variable) not in weights]
+
     @property
     def has_weights(self):
         """Seeds of random numbers do not count."""
@@ -62,6 +69,15 @@ class Step:
     def _given_variables(self):
         given = keras.tree.flatten((self.arguments.args, self.arguments.kwargs))
         return [each for each in given if isinstance(each, keras.Variable)]
+
+
+class Scope(keras.StatelessScope):
+    """Variables have the tensors given here. As with variables, no gradient goes through what a
+    layer assigns to one and then reads."""
+
+    def add_update(self, update):
+        variable, value = update
+        super().add_update((variable, tf.stop_gradient(value)))
 
 
 @contextlib.contextmanager

@@ -29,8 +29,9 @@ class Job:
         self.is_backward = kind in ("backward", "restore", "last")
         self.is_last = kind == "last"
         self.saves, self.restores = kind == "save", kind == "restore"
-        self.tells_loss = self.is_backward or kind == "infer"
-        self.advances_state = kind in ("forward", "save", "last")
+        self.infers = kind == "infer"
+        self.tells_loss = self.is_backward or self.infers
+        self.advances_state = kind not in ("backward", "restore")
         self.hands_on = () if self.is_backward else pack.makes
         self.receives = pack.makes if self.is_backward and not self.is_last else ()
         # Values whose gradients it computes.
@@ -42,10 +43,15 @@ class Job:
         """Of a variable, at the start of the step. Lanes draw random numbers of their own."""
         with tf.device(devices.HOST):
             value = tf.convert_to_tensor(variable.value)
-            if self.lane and not variable.dtype.startswith(("float", "bfloat")):
+            if self.lane and id(variable) in self.pack.chain.seeds:
                 value += tf.cast([self.lane * 0x9E3779B1 % (1 << 31)] + [0] * (len(value) - 1),
                                  value.dtype)
             return value
+
+    def keeps_state(self, variable, span):
+        """Whether the model has it from this portion, if from no later one. In evaluate() and
+        predict(), Keras draws once for a batch: so seeds advance once, for any portions."""
+        return not (self.infers and id(variable) in self.pack.chain.seeds) or span == self.spans[0]
 
     def bring_weights(self):
         return [[self.device.bring(variable.value) for variable in variables]

@@ -56,7 +56,7 @@ class Pack:
             known[value] = tensor
         tensors = list(weights) + list(frozen) + list(state)
         with graphs.inside(self.chain.model, training), \
-                keras.StatelessScope(list(zip(variables, tensors)), collect_losses=True) as scope:
+                graphs.Scope(list(zip(variables, tensors)), collect_losses=True) as scope:
             for link in self.links:
                 for step in link.steps:
                     step.run(known, training)
@@ -70,14 +70,14 @@ class Pack:
 
 
 def forward_function(pack, training):
-    """(weights, frozen, state, uses, masks) -> values, their masks, state; or, without training,
-    the links' own losses instead of the state"""
+    """(weights, frozen, state, uses, masks) -> values, their masks, state; without training, also
+    the links' own losses"""
 
     def forward(weights, frozen, state, uses, masks):
         known, after, extra = pack.compute(weights, frozen, state, uses, masks, training)
         made = [known[value] for value in pack.makes]
         return {"values": made, "masks": [get_keras_mask(tensor) for tensor in made],
-                **({"state": after} if training else {"loss": extra})}
+                "state": after, **({} if training else {"loss": extra})}
 
     return Function(forward, pack)
 
@@ -189,13 +189,15 @@ def _in_order(function):
     """Lets the ops of a function run one after the other, as they were written.
 
     TensorFlow runs what is ready. The peak of memory would be another one each time, and gradients
-    of weights would often wait while their inputs are kept.
+    of weights would often wait while their inputs are kept. Ops that nothing needs, such as the
+    gradient of a first convolution's input, are left out: TensorFlow drops them then.
     """
 
     def ordered(*arguments):
         results = function(*arguments)
+        needed = _needed(tf.compat.v1.get_default_graph().get_operations(), results)
         before = None
-        for op in _sorted(tf.compat.v1.get_default_graph().get_operations()):
+        for op in _sorted(needed):
             if op.type not in _LIGHT:
                 if before is not None:
                     op._add_control_input(before)  # pylint: disable=protected-access
@@ -205,24 +207,48 @@ def _in_order(function):
     return ordered
 
 
+def _needed(ops, results):
+    """Those that results or effects on variables come from, as they were made."""
+    left = [op for op in ops if op.op_def.is_stateful]
+    left += [tensor.op for tensor in tf.nest.flatten(results) if tensor is not None]
+    needed = set()
+    while left:
+        op = left.pop()
+        if op not in needed:
+            needed.add(op)
+            left += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return [op for op in ops if op in needed]
+
+
 def _sorted(ops):
     """Each after those it needs; otherwise as they were made. Gradients of loops are made anew, and
     older ops then need them."""
-    numbers = {op: number for number, op in enumerate(ops)}
+    ranks = _ranks(ops)
     needs = {op: {tensor.op for tensor in op.inputs} | set(op.control_inputs) for op in ops}
     users = collections.defaultdict(list)
     for op, needed in needs.items():
         for other in needed:
             users[other].append(op)
-    ready = [numbers[op] for op in ops if not needs[op]]
+    ready = [(ranks[op], op.name, op) for op in ops if not needs[op]]
     heapq.heapify(ready)
     while ready:
-        op = ops[heapq.heappop(ready)]
+        op = heapq.heappop(ready)[-1]
         yield op
         for user in users[op]:
             needs[user].discard(op)
             if not needs[user]:
-                heapq.heappush(ready, numbers[user])
+                heapq.heappush(ready, (ranks[user], user.name, user))
+
+
+def _ranks(ops):
+    """As they were made; but a bias' gradient comes right before that of the convolution's filter.
+    oneDNN makes one op of the two, and with another in between, the order would be a circle."""
+    ranks = {op: number for number, op in enumerate(ops)}
+    filters = {op.inputs[2].ref(): op for op in ops if op.type == "Conv2DBackpropFilter"}
+    for op in ops:
+        if op.type == "BiasAddGrad" and op.inputs[0].ref() in filters:
+            ranks[op] = ranks[filters[op.inputs[0].ref()]] - 0.5
+    return ranks
 
 
 class Function:

@@ -67,6 +67,7 @@ class Runner:
         ways = self._routes_of(("infer", batch), jobs, self.chain.outputs)
         step = Step(self.chain, batch, inputs, None, None, ways)
         devices.wait_for_all([step.submit(job, None) for job in jobs])
+        self._keep_state(step, self.chain.changing_in_inference)
         pairs = [step.pair(value, (0, batch)) for value in self.chain.outputs]
         return step.loss(), _with_masks(*zip(*pairs))
 
@@ -104,7 +105,7 @@ class Runner:
                 ends.append(self._updates.submit(self._add, job, left))
         devices.wait_for_all(ends)
         self._update.finish()
-        self._keep_state(step)
+        self._keep_state(step, self.chain.changing)
         self.traffic.steps += 1
         predictions = step.predictions.get((0, batch))
         count = len(self.chain.outputs)
@@ -114,11 +115,12 @@ class Runner:
         gradients = left.take()
         self._update.add([v for v in job.pack.weights if id(v) in job.pack.reached], gradients)
 
-    def _keep_state(self, step):
+    def _keep_state(self, step, changing):
         """Of numbers, the mean over lanes, as tf.distribute does; of seeds, those of lane 0."""
         lanes = {}
         for (_, key), part in sorted(step.final_states.items(), key=lambda item: item[0][0]):
-            lanes.setdefault(key, []).append(part.peek())
+            if key in changing:
+                lanes.setdefault(key, []).append(part.peek())
         with tf.device(devices.HOST):
             for link in self.chain.links:
                 for variable in link.variables():

@@ -149,7 +149,8 @@ class Step:
             for number, variable in enumerate(job.pack.state):
                 part = _Part(cell, "state", number)
                 self._states[id(variable), following] = part
-                self.final_states[job.lane, id(variable)] = part
+                if job.keeps_state(variable, span):
+                    self.final_states[job.lane, id(variable)] = part
         if job.saves:
             self._saved[job.pack.first, span] = _Part(cell, "saved", None)
         if job.tells_loss:

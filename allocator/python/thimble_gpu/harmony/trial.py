@@ -28,18 +28,21 @@ class _CannotTrace(HarmonyError):
 
 
 class Trial:
-    """`changing`: ids of variables that training itself changes, such as BatchNorm's averages and
-    seeds of random numbers. `adds_loss`: whether any operation adds something to the loss."""
+    """`changing`: ids of variables that computing itself changes, such as BatchNorm's averages and
+    seeds of random numbers; `changing_in_inference`: those of them that change without training
+    too, such as seeds of layers that draw and then do not use it. `adds_loss`: whether any
+    operation adds something to the loss."""
 
     def __init__(self, model, inputs, steps):
         self._model, self._inputs, self._steps = model, inputs, steps
         self._variables = unique(v for step in steps for v in step.variables())
-        self.changing = set()
+        self.changing, self.changing_in_inference = set(), set()
         self.adds_loss = False
         try:
             self._trace(_SAMPLES)
         except _CannotTrace:  # a layer that wants another number of samples
             self._trace(None)
+        self.changing |= self.changing_in_inference
 
     def _trace(self, samples):
         shapes = [(samples if value.shape[0] is None else value.shape[0], *value.shape[1:])
@@ -50,6 +53,7 @@ class Trial:
 
         def compute(tensors, values):
             self._compute(tensors, values, samples, ops)
+            self._infer(tensors, values)
 
         traced = tf.function(compute, autograph=False).get_concrete_function(specs, own)
         library = {function.signature.name: function
@@ -77,6 +81,21 @@ class Trial:
                     _refuse_other_kinds(step, known[value])
                     value.is_batched = samples is not None and _has_rows(value, known, samples)
             self.adds_loss = bool(scope.losses)
+
+    def _infer(self, tensors, values):
+        """As for evaluate(): nothing is computed twice there, so nothing is refused. What only
+        training can compute fails there, as in Keras."""
+        known = dict(zip(self._inputs, tensors))
+        with graphs.inside(self._model, False), \
+                keras.StatelessScope(list(zip(self._variables, values))) as scope:
+            try:
+                for step in self._steps:
+                    step.run(known, training=False)
+            except Exception:  # pylint: disable=broad-except  # whatever a layer may do
+                pass
+            self.changing_in_inference.update(
+                id(variable) for variable, old in zip(self._variables, values)
+                if scope.get_current_value(variable) is not old)
 
 
 def unique(variables):
