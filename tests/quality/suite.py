@@ -7,11 +7,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("base", "vmm", "stitch", "plan", "swap", "arena")
 
-# Tests of C++ that link the core, without those that need a fuzzer, a framework or a GPU, and those
-# of Harmony and of the simulated GPU, which are about other code.
+# Tests of C++ that link the core, without those that need a fuzzer, a framework or a GPU, those of
+# Harmony and of the simulated GPU, which are about other code, and those of libthimble.so, which
+# exports nothing if the core is in libraries of its own: the same tests are there with c_api.
 TESTS = """
     kind("cc_test rule", rdeps(//tests/..., {core}))
     except attr(tags, "\\bfuzz\\b", //tests/...)
+    except rdeps(//tests/..., //allocator:libthimble.so)
     except filter("//tests/(cuda|harmony|simgpu|tf_plugin|xla_plugin)[:/]|:peers_test$", //tests/...)
 """.format(core=" + ".join(f"//allocator/{folder}:all" for folder in FOLDERS))
 
