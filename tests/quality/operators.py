@@ -2,7 +2,8 @@
 
 Works on lines as clang-format lays them out: a binary operator has a space on either side, which
 tells it from templates, pointers and references. What is no behaviour is left alone: comments, texts,
-the preprocessor, assertions, CheckInvariants(), messages.
+the preprocessor, assertions, CheckInvariants(), messages, and the initial values of members, which
+nearly always get another one before anybody reads them.
 """
 
 import dataclasses
@@ -39,6 +40,7 @@ _TOKENS += [
     ("count", re.compile(r"\+\+(?=\w)"), "--"),
     ("count", re.compile(r"--(?=\w)"), "++"),
 ]
+_MEMBER = re.compile(r"\s+(?=\S)(?!const|static|inline|return|using)[\w:<>*, ]+ \w+ = [^=;()]+;\s*$")
 _NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 _CONDITION = re.compile(r"\b(?:if|while) (?=\()")
 _CALL = r"(?:\*?[\w:]+(?:(?:\.|->|::)\w+|\[[^\]]*\])*\(.*\))"
@@ -115,7 +117,7 @@ def mutants(path, text):
     """Every mutant of a file."""
     lines, seen, previous = text.splitlines(), {}, "{"
     for number, (line, code) in enumerate(zip(lines, code_of(text).splitlines()), start=1):
-        if not code.strip():
+        if not code.strip() or (path.endswith(".h") and _MEMBER.match(code)):
             continue
         nth = seen[line] = seen.get(line, -1) + 1
         for name, begin, end, replacement in _changes(code, previous[-1] in "{};:)"):

@@ -129,6 +129,12 @@ class Operators(unittest.TestCase):
         for text in ("const int a = b();", "int a(3);", "return a();", "x =\n    Call(a);"):
             self.assertEqual(changes(text, "deletion"), set(), text)
 
+    def test_initial_values_of_members_stay(self):
+        for text in ("  Bytes bytes = 0;\n", "  bool freed_ = false;\n"):
+            self.assertEqual(list(operators.mutants("a.h", text)), [], text)
+        for text in ("  static constexpr int kWalk = 24;\n", "  bytes = 0;\n"):
+            self.assertNotEqual(list(operators.mutants("a.h", text)), [], text)
+
     def test_a_mutant_is_one_line_of_the_file(self):
         text = "{\n  ++a;\n  ++a;\n}\n"
         found = [m for m in operators.mutants("a.cc", text) if m.operator == "count"]

@@ -7,14 +7,17 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("base", "vmm", "stitch", "plan", "swap", "arena")
 
-# Tests of C++ that link the core, without those that need a fuzzer, a framework or a GPU, those of
-# Harmony and of the simulated GPU, which are about other code, and those of libthimble.so, which
-# exports nothing if the core is in libraries of its own: the same tests are there with c_api.
+# Tests of C++ that link the core, without those
+# - that need a fuzzer, a framework or a GPU;
+# - of Harmony, of the simulated GPU and of other allocators, which are about other code;
+# - of libthimble.so and of broken CUDA libraries, which are not what they should be if the core is in
+#   libraries of its own; the tests in C are there a second time, with c_api linked in.
 TESTS = """
     kind("cc_test rule", rdeps(//tests/..., {core}))
     except attr(tags, "\\bfuzz\\b", //tests/...)
     except rdeps(//tests/..., //allocator:libthimble.so)
-    except filter("//tests/(cuda|harmony|simgpu|tf_plugin|xla_plugin)[:/]|:peers_test$", //tests/...)
+    except filter("//tests/(cuda|harmony|simgpu|tf_plugin|xla_plugin)[:/]", //tests/...)
+    except filter(":(block_list|cuda_open|peers)_test$", //tests/...)
 """.format(core=" + ".join(f"//allocator/{folder}:all" for folder in FOLDERS))
 
 

@@ -13,6 +13,7 @@ from tests.quality import verdicts
 NOT_COPIED = (".git", ".outside", ".setup.lock", ".venv", "__pycache__", "dist")
 NO_CODE = (".md", ".py", ".csv")
 FAILED = re.compile(r"^(//\S+) .*\b(?:FAILED|TIMEOUT) in ", re.MULTILINE)
+LONGEST = 30  # seconds: what takes longer without a mutant is left out
 SLOW = (1, 5)  # seconds: tests up to the first run before those up to the second, and so on
 
 
@@ -98,23 +99,31 @@ class Trials:
         self._seconds = self._unmutated()
 
     def _unmutated(self):
-        """All tests must pass, and take so many seconds each."""
-        if self._bazel.show("test", *self._options, *self._tests) != 0:
-            raise SystemExit("The tests fail without any mutant, see above.")
-        seconds = dict.fromkeys(self._tests, 0.0)
+        """How many seconds the tests take that end in time; all of those must pass."""
+        self._bazel.show("test", *self._options, "--keep_going", f"--test_timeout={LONGEST}",
+                         *self._tests)
+        seconds, late = {}, set()
         for line in self._events.read_text().splitlines():
             event = json.loads(line)
-            if "testResult" in event:
-                label = event["id"]["testResult"]["label"]
-                took = int(event["testResult"].get("testAttemptDurationMillis", 0)) / 1000
-                seconds[label] = max(seconds[label], took)
-        return seconds
+            if "testResult" not in event:
+                continue
+            label, result = event["id"]["testResult"]["label"], event["testResult"]
+            if result["status"] == "TIMEOUT":
+                late.add(label)
+            elif result["status"] != "PASSED":
+                raise SystemExit(f"{label} fails without any mutant, see above.")
+            took = int(result.get("testAttemptDurationMillis", 0)) / 1000
+            seconds[label] = max(seconds.get(label, 0), took)
+        missing = set(self._tests).difference(seconds)
+        if missing:
+            raise SystemExit(f"These tests did not run, see above: {' '.join(sorted(missing))}")
+        return {test: took for test, took in seconds.items() if test not in late}
 
     def _depending(self, path):
         folder, _, name = path.rpartition("/")
-        return self._bazel.answer(
-            "query", f"rdeps(set({' '.join(self._tests)}), //{folder}:{name}) "
-            f"intersect set({' '.join(self._tests)})").split()
+        tests = f"set({' '.join(self._seconds)})"
+        answer = self._bazel.answer("query", f"rdeps({tests}, //{folder}:{name}) intersect {tests}")
+        return answer.split()
 
     def run(self, mutant, killer=None):
         """How the mutant ends, and the test that killed it."""
