@@ -1,4 +1,7 @@
 // An arena whose idle blocks leave the device: contents, addresses, and who is left alone.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -311,6 +314,25 @@ TEST_F(ArenaSwap, NoFaultLosesAByte) {
     EXPECT_LE(stats().reserved, 2 * kBlock);
     arena_.reset();
   }
+}
+
+TEST_F(ArenaSwap, AChildHasTheBytesThatAreOnTheHost) {
+  MakeSwapping(2 * kBlock);
+  std::vector<Address> blocks;
+  for (std::uint8_t i = 0; i < 4; ++i) blocks.push_back(Made(i));
+  ASSERT_EQ(stats().swap.on_host, 2 * kBlock);
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    for (std::uint8_t i = 0; i < 4; ++i) {
+      for (Bytes at = 0; at < kBlock; ++at) wrong += ByteAt(blocks[i] + at) != i ? 1 : 0;
+    }
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
 }
 
 TEST_F(ArenaSwap, OpsTakeTurnsWhileMemoryIsShort) {

@@ -11,7 +11,10 @@
 namespace thimble {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 
 std::string ErrorOf(const std::string& text) {
   const auto options = ParseOptions(text);
@@ -63,8 +66,22 @@ TEST(Options, SwappingHasAHostLimit) {
   }
   EXPECT_THAT(ErrorOf("swap:auto,plan:auto"), HasSubstr("leave one of them out"));
   EXPECT_THAT(ErrorOf("swap:watch,plan:auto"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(ErrorOf("plan_file:z"), HasSubstr("plan is off: add plan:auto"));
   EXPECT_THAT(ErrorOf("swap:watch,host_limit:1GiB"), HasSubstr("say swap:auto"));
   EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto', 'watch' or 'off'"));
+}
+
+TEST(Options, ChunksAreSmallWhereThatLetsMoreLeaveAndCostsNothing) {
+  const auto chunk = [](const char* text) { return ParseOptions(text)->arena.chunk_bytes; };
+  EXPECT_EQ(chunk("device:cpu,memory:1GiB"), 2 * kMiB) << "nothing leaves";
+  EXPECT_EQ(chunk("swap:auto"), 2 * kMiB) << "a GPU has a smallest chunk";
+  EXPECT_EQ(chunk("device:cpu,memory:1GiB,swap:auto"), 64 * kKiB);
+  EXPECT_EQ(chunk("device:cpu,memory:1GiB,swap:watch"), 64 * kKiB);
+  EXPECT_EQ(chunk("device:cpu,memory:1GiB,swap:auto,chunk:4MiB"), 4 * kMiB) << "as it is said";
+  EXPECT_EQ(chunk("device:cpu,memory:2GiB,swap:auto"), 128 * kKiB) << "16384 of them at the most";
+  EXPECT_EQ(chunk("device:cpu,memory:64GiB,limit:1GiB,swap:auto"), 64 * kKiB);
+  EXPECT_EQ(chunk("device:cpu,memory:4096GiB,swap:auto"), 2 * kMiB);
+  EXPECT_THAT(chunk("device:cpu,swap:auto"), AllOf(Ge(64 * kKiB), Le(2 * kMiB)));
 }
 
 TEST(Options, GpusHaveADriverAndPeers) {
