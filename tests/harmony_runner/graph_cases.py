@@ -147,11 +147,24 @@ def seeds_that_advance_without_training():
     return model, floats(8, 8, 3), floats(2)
 
 
+def probabilities_that_are_rounded_to_zero():
+    """Keras' crossentropies then compute with what was before softmax or sigmoid: of the last pack,
+    and of one before."""
+    inputs = keras.Input((6,))
+    early = layers.Dense(3, activation="softmax")(layers.Dense(8)(inputs) * 60)
+    hidden = layers.Dense(8, activation="tanh")(layers.Concatenate()([early, inputs]))
+    late = layers.Activation("sigmoid")(layers.Dense(1)(layers.Dense(8)(hidden)) * 60)
+    model = keras.Model(inputs, [early, late])
+    model.compile(keras.optimizers.SGD(1e-4),
+                  ["sparse_categorical_crossentropy", "binary_crossentropy"])
+    return model, floats(6), [np.array([0, 1, 2, 0]), np.array([[0.0], [1.0], [1.0], [0.0]])]
+
+
 CASES = (first_operations_without_weights, losses_that_layers_add,
          nothing_but_losses_that_layers_add, models_in_models, one_model_in_two_places,
          the_same_input_twice, weights_as_arguments, masks_of_predictions, samples_times_words,
          functions_and_frozen_parts, convolutions_with_biases, state_that_is_assigned_and_read,
-         seeds_that_advance_without_training)
+         seeds_that_advance_without_training, probabilities_that_are_rounded_to_zero)
 
 
 def main():
@@ -160,7 +173,8 @@ def main():
         keras.backend.clear_session()  # names of layers begin anew
         keras.utils.set_random_seed(5)
         model, x, y = case()
-        model.compile(keras.optimizers.SGD(0.05), None if y is None else "mse")
+        if not model.compiled:
+            model.compile(keras.optimizers.SGD(0.05), None if y is None else "mse")
         results[case.__name__] = compared.train(model, x, y, DEVICES, PORTION, memory="16MiB")
     print(json.dumps(results))
 

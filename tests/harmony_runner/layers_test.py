@@ -26,7 +26,7 @@ class Layers(unittest.TestCase):
 
         def part(number):
             return environment.run("python", "tests/harmony_runner/layer_case.py", str(number),
-                                   str(PROCESSES), timeout=850, THIMBLE_CONF=training.CONF,
+                                   str(PROCESSES), timeout=1500, THIMBLE_CONF=training.CONF,
                                    **training.QUIET)
 
         with concurrent.futures.ThreadPoolExecutor() as pool:

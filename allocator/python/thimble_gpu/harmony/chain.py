@@ -10,6 +10,7 @@ several inputs and several outputs are nothing special.
 import dataclasses
 
 import keras
+from keras.src.backend import set_keras_mask  # how Keras hands masks on: beside the tensors
 
 from thimble_gpu.harmony import graph as graphs
 from thimble_gpu.harmony import trial
@@ -35,7 +36,7 @@ class Chain:
         self.graph = graphs.of_model(model)
         self.inputs, steps, self.outputs = graphs.steps_of(self.graph)
         _check_weights(model, steps)
-        found = trial.Trial(model, self.inputs, steps)
+        found = trial.Trial(model, self.inputs, steps, self.outputs)
         self.changing, self.changing_in_inference = found.changing, found.changing_in_inference
         self.adds_loss = found.adds_loss
         self.seeds = {id(variable) for step in steps for variable in step.seeds()}
@@ -54,7 +55,7 @@ class Chain:
                     value.users.add(number)
                 for value in step.outputs:
                     value.maker = number
-        for value in self.outputs:  # the loss uses them, and is part of the last link
+        for value in self.outputs + self.logits:  # the loss, a part of the last link, uses them
             value.users.add(len(self.links) - 1)
 
     def _mark_what_learns(self):
@@ -67,6 +68,11 @@ class Chain:
                 learns = own or any(value.learns for value in step.inputs.values())
                 for value in step.outputs:
                     value.learns = learns and value.is_floating
+
+    @property
+    def logits(self):
+        """Of those outputs that have them, in order."""
+        return [value.logits for value in self.outputs if value.logits is not None]
 
     @property
     def can_regroup(self):
@@ -82,6 +88,16 @@ class Chain:
         packed = keras.tree.pack_sequence_as(
             self.graph._outputs_struct, predictions)  # pylint: disable=protected-access
         return packed[0] if isinstance(packed, (list, tuple)) and len(packed) == 1 else packed
+
+    def complete(self, tensors, masks, logits):
+        """Outputs with what Keras' losses and metrics look for beside them."""
+        logits = iter(logits)
+        for value, tensor, mask in zip(self.outputs, tensors, masks):
+            if mask is not None:
+                set_keras_mask(tensor, mask)
+            if value.logits is not None:
+                graphs.set_logits(tensor, next(logits))
+        return list(tensors)
 
     def values(self):
         return self.inputs + [value for link in self.links for step in link.steps

@@ -13,7 +13,7 @@ class Functions:
         self._known = {}
         # A Value leaves the device where it is made if any other pack wants it, then or later.
         self._wanted = {value for task in plan.forward + plan.backward
-                        for value in chain.uses(task.first, task.last)} | set(chain.outputs)
+                        for value in chain.uses(task.first, task.last)} | set(chain.outputs + chain.logits)
 
     def of(self, kind, task):
         """Its pack and its function. Kinds are forward, last, backward; infer: without training;

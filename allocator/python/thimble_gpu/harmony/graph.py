@@ -29,6 +29,7 @@ class Value:
     users: set = dataclasses.field(default_factory=set)  # numbers of links
     learns: bool = False  # whether a gradient of it is of use: there are weights before it
     is_batched: bool = True  # whether it has a row for each sample
+    logits: object = None  # of an output of the model: the Value before its softmax or sigmoid
 
     @property
     def is_floating(self):
@@ -50,6 +51,8 @@ class Step:
         args, kwargs = self.arguments.fill_in(filled)
         results = operation_fn(self.operation, training=training)(*args, **kwargs)
         known.update(zip(self.outputs, keras.tree.flatten(results)))
+        known.update({value.logits: logits_of(known[value]) for value in self.outputs
+                      if value.logits is not None})
 
     def variables(self):
         """Those of the operation, and those it was called with."""
@@ -69,6 +72,16 @@ class Step:
     def _given_variables(self):
         given = keras.tree.flatten((self.arguments.args, self.arguments.kwargs))
         return [each for each in given if isinstance(each, keras.Variable)]
+
+
+def logits_of(tensor):
+    """What Keras keeps beside the result of a softmax or sigmoid; None if it keeps nothing. Its
+    crossentropies compute with that, because small probabilities are rounded to zero."""
+    return getattr(tensor, "_keras_logits", None)
+
+
+def set_logits(tensor, logits):
+    tensor._keras_logits = logits  # pylint: disable=protected-access
 
 
 class Scope(keras.StatelessScope):

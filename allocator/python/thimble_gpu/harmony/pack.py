@@ -106,20 +106,24 @@ def backward_function(pack):
 def loss_function(pack, loss):
     """As backward_function(), for the last pack: with labels and the loss instead of gradients.
 
-    -> gradients of uses, loss with the links' own ones, state, predictions and then their masks
+    -> gradients of uses, loss with the links' own ones, state, predictions, then masks and logits
     """
+    chain = pack.chain
 
     def last(weights, frozen, state, uses, masks, labels, scale, own_scale, sums):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             watch(tape, pack, weights, uses)
             known, after, extra = pack.compute(weights, frozen, state, uses, masks, True)
-            predictions = [known[value] for value in pack.chain.outputs]
+            logits = [known[value] for value in chain.logits]
+            predictions = [known[value] for value in chain.outputs]
+            own_masks = [get_keras_mask(each) for each in predictions]
+            predictions = chain.complete(predictions, own_masks, logits)
             value = tf.cast(loss(predictions, *labels), tf.float32)
             total = value * scale + extra * own_scale
         gradients = add_gradients(tape, pack, [total], [tf.ones_like(total)], weights, uses,
                                    sums)
         return {"gradients": gradients, "loss": value + extra, "state": after,
-                "predictions": predictions + [get_keras_mask(each) for each in predictions]}
+                "predictions": predictions + own_masks + logits}
 
     return Function(last, pack)
 

@@ -3,7 +3,6 @@
 import itertools
 
 import tensorflow as tf
-from keras.src.backend import set_keras_mask  # how Keras hands masks on: beside the tensors
 
 from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import rehearsal
@@ -64,12 +63,14 @@ class Runner:
         tasks = self.plan.forward + self.plan.backward[:1]
         jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
             [("infer", task) for task in tasks], batch))
-        ways = self._routes_of(("infer", batch), jobs, self.chain.outputs)
+        outputs, logits = self.chain.outputs, self.chain.logits
+        ways = self._routes_of(("infer", batch), jobs, outputs + logits)
         step = Step(self.chain, batch, inputs, None, None, ways)
         devices.wait_for_all([step.submit(job, None) for job in jobs])
         self._keep_state(step, self.chain.changing_in_inference)
-        pairs = [step.pair(value, (0, batch)) for value in self.chain.outputs]
-        return step.loss(), _with_masks(*zip(*pairs))
+        pairs = [step.pair(value, (0, batch)) for value in outputs]
+        return step.loss(), self.chain.complete(
+            *zip(*pairs), [step.pair(value, (0, batch))[0] for value in logits])
 
     def _routes_of(self, key, jobs, outputs):
         if key not in self._routes:
@@ -109,7 +110,8 @@ class Runner:
         self.traffic.steps += 1
         predictions = step.predictions.get((0, batch))
         count = len(self.chain.outputs)
-        return step.loss(), _with_masks(predictions[:count], predictions[count:])
+        return step.loss(), self.chain.complete(
+            predictions[:count], predictions[count:2 * count], predictions[2 * count:])
 
     def _add(self, job, left):
         gradients = left.take()
@@ -128,14 +130,6 @@ class Runner:
                     if found:
                         mean = len(found) > 1 and found[0].dtype.is_floating
                         variable.assign(tf.add_n(found) / len(found) if mean else found[0])
-
-
-def _with_masks(tensors, masks):
-    """As Keras' losses and metrics look for them."""
-    for tensor, mask in zip(tensors, masks):
-        if mask is not None:
-            set_keras_mask(tensor, mask)
-    return list(tensors)
 
 
 def _spans(first, last, sizes):

@@ -33,8 +33,9 @@ class Trial:
     too, such as seeds of layers that draw and then do not use it. `adds_loss`: whether any
     operation adds something to the loss."""
 
-    def __init__(self, model, inputs, steps):
+    def __init__(self, model, inputs, steps, outputs):
         self._model, self._inputs, self._steps = model, inputs, steps
+        self._outputs = outputs
         self._variables = unique(v for step in steps for v in step.variables())
         self.changing, self.changing_in_inference = set(), set()
         self.adds_loss = False
@@ -75,12 +76,23 @@ class Trial:
                 _run(step, known)
                 ops[step] = graph.get_operations()[count:]
                 changed = [v for v, old in before if scope.get_current_value(v) is not old]
+                self._find_logits(step, known)
                 _refuse_changed_weights(step, changed)
                 self.changing.update(map(id, changed))
                 for value in step.outputs:
                     _refuse_other_kinds(step, known[value])
                     value.is_batched = samples is not None and _has_rows(value, known, samples)
             self.adds_loss = bool(scope.losses)
+
+    def _find_logits(self, step, known):
+        """They are results of the step too: the loss may be computed in another pack."""
+        for value in list(step.outputs):
+            logits = graphs.logits_of(known[value])
+            if logits is None or value.logits is not None or value not in self._outputs:
+                continue
+            value.logits = graphs.Value(value.shape, value.dtype)
+            step.outputs.append(value.logits)
+            known[value.logits] = logits
 
     def _infer(self, tensors, values):
         """As for evaluate(): nothing is computed twice there, so nothing is refused. What only
