@@ -35,9 +35,9 @@ TEST(Property, SchedulesOfSearchesAreValid) {
       options.may_pipeline = mode == Mode::kPipeline;
       options.may_split_data = !options.may_pipeline;
       options.seconds = 0.005;
-      const auto schedule = SearchPlans(costs, server, batch, options);
-      if (!schedule.has_value()) continue;
-      const absl::Status status = ValidateSchedule(costs, server, *schedule);
+      const auto found = SearchPlans(costs, server, batch, options);
+      if (!found.has_value()) continue;
+      const absl::Status status = ValidateSchedule(costs, server, found->schedule);
       EXPECT_TRUE(status.ok()) << status;
       ++plans;
     }
