@@ -107,7 +107,6 @@ void ProgramRun::Start(int op, int queue) {
     used_[tensor.gpu] += tensor.bytes;
     held_[tensor.gpu][tensor.place] += tensor.bytes;
     turns_[tensor.gpu][tensor.place][tensor.turn] += tensor.bytes;
-    peak_[tensor.gpu] = std::max(peak_[tensor.gpu], used_[tensor.gpu]);
   }
   const Step& step = one.step;
   const bool is_copy =
@@ -219,6 +218,8 @@ bool ProgramRun::Advance() {
   if (next == kNever) return false;
   work_ += running_.size();
   const double passed = next - now_;
+  // Copies of nothing begin and end at once: what is in use only in between is in use for no time.
+  for (int gpu = 0; gpu < gpus_ && passed > 0; ++gpu) peak_[gpu] = std::max(peak_[gpu], used_[gpu]);
   now_ = next;
   std::size_t kept = 0;
   std::size_t count = flows_.size();
