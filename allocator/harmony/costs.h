@@ -94,4 +94,9 @@ class Costs {
   std::vector<double> inputs_;  // per sample
 };
 
+// On the host, whatever the plan is: weights, gradients and the optimizer's state.
+inline double HostBytes(const Costs& costs) {
+  return (2 + kStateCopies) * costs.WeightBytes({0, costs.layer_count() - 1});
+}
+
 }  // namespace thimble::harmony

@@ -253,4 +253,13 @@ std::optional<Baseline> LruBaseline(const Costs& costs, const Server& server, in
   return best;
 }
 
+double DefaultSwapLimit(const Costs& costs, const Server& server, int batch) {
+  constexpr double kPart = 1.0 / 42;
+  constexpr double kCopies = 4;
+  const std::optional<Baseline> lru =
+      LruBaseline(costs, server, batch, Mode::kDataParallel, /*recompute=*/false);
+  const double least = kCopies * costs.WeightBytes({0, costs.layer_count() - 1});
+  return lru.has_value() ? std::max(kPart * lru->swap_bytes, least) : least;
+}
+
 }  // namespace thimble::harmony

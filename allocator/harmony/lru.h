@@ -23,4 +23,8 @@ struct Baseline {
 std::optional<Baseline> LruBaseline(const Costs& costs, const Server& server, int batch, Mode mode,
                                     bool recompute);
 
+// What a plan may swap unless told: a fortieth of what LRU dp without recompute does, with some
+// room, but not less than four times the weights.
+double DefaultSwapLimit(const Costs& costs, const Server& server, int batch);
+
 }  // namespace thimble::harmony

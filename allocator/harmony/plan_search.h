@@ -1,7 +1,8 @@
-// One search of search.h: begins with published plans and simple ones, changes the best of them,
-// and last says what stays on GPUs or waits on the host.
+// The search of search.h at one rung: begins with what the rungs below have found, published plans
+// and simple ones, changes the best of them, and last says what stays on GPUs or waits on the host.
 //
-//   search.cc           the phases, and what a plan costs
+//   search_ladder.cc    from rung to rung
+//   search.cc           the phases at a rung, and what a plan costs
 //   search_starts.cc    plans to begin with
 //   search_changes.cc   small changes of the best ones
 //   search_refine.cc    activations that stay for the backward, packs that stay for the next
@@ -31,34 +32,55 @@ namespace thimble::harmony {
 struct Candidate {
   double cost = std::numeric_limits<double>::infinity();
   Shape shape;
+  Simulator::Outcome outcome;
 };
+
+// What a rung hands to the next one.
+struct Carried {
+  std::vector<std::vector<Shape>> published;  // of this memory, and of less and less
+  std::vector<Shape> plain;                   // the best that keep nothing, best first
+  std::vector<Shape> refined;                 // the best of all
+};
+
+// May plans of this mode be tried?
+bool IsAllowed(Mode mode, const SearchOptions& options, const Server& server, int batch);
 
 class PlanSearch {
  public:
-  // `costs` and `server` must outlive it.
-  PlanSearch(const Costs& costs, const Server& server, int batch, const SearchOptions& options);
+  // `costs` and `server` must outlive it. `server` has the memory of the rung. 0: no limit.
+  PlanSearch(const Costs& costs, const Server& server, int batch, const SearchOptions& options,
+             double swap_limit, std::uint64_t budget, unsigned seed);
 
-  std::optional<Schedule> Run();
+  // All phases, the budget divided among them.
+  void Search(Carried& carried);
+
+  // The best one; nothing if none fits.
+  const Candidate* best() const { return elite_.empty() ? nullptr : &elite_.front(); }
+  std::optional<Schedule> Run(const Shape& shape);
+  std::uint64_t Spent() const;
 
  private:
-  bool IsAllowed(Mode mode) const;
   int ShareOf(Mode mode) const { return mode == Mode::kPipeline ? batch_ : batch_ / gpus_; }
   int LanesOf(Mode mode) const { return mode == Mode::kPipeline ? gpus_ : 1; }
 
-  std::uint64_t Spent() const;
-  std::uint64_t PartOf(double part) const { return static_cast<std::uint64_t>(budget_ * part); }
+  // What is spent when a step that begins now has had its part of the budget.
+  std::uint64_t From(double part) const {
+    return Spent() + static_cast<std::uint64_t>(static_cast<double>(budget_) * part);
+  }
   bool IsOver(std::uint64_t budget) const;
 
   // No plan of this shape takes fewer seconds.
   double Bound(const Shape& shape) const;
-  double Evaluate(const Shape& shape);
-  // Seconds, and what is swapped as some more.
-  double CostOf(const Plan& plan);
+  // As it is simulated: seconds, and what is swapped as some more. Its cost is infinite if it does
+  // not fit, and may be if it is above `most`.
+  Candidate Simulate(const Shape& shape, double most);
   // Among the elite, if it is good enough. False if it does not fit, or cannot be.
   bool Try(const Shape& shape);
 
-  // The published plans, for the server and for ones with less memory.
-  void Seeds(Mode mode);
+  // Until one fits at least, and for as long as the budget lasts.
+  void TryPublished(const std::vector<Shape>& shapes, std::uint64_t budget);
+  void TryAll(const std::vector<Shape>& shapes, std::uint64_t budget);
+  void GridOfModes(double part);
   // Even and tapered packs of all sizes, those with the least to compute more often.
   void Grid(Mode mode, std::uint64_t budget);
   // What needs the least memory: packs of one layer, from one sample at a time on.
@@ -80,13 +102,14 @@ class PlanSearch {
   const Server& server_;
   const int batch_;
   const SearchOptions options_;
+  const double swap_limit_;
   const int gpus_;
   Simulator simulator_;
   const std::uint64_t budget_;
   std::uint64_t plans_ = 0;
   std::vector<Candidate> elite_;  // best first
   bool is_refining_ = false;      // what is kept and what is resident changes too
-  std::mt19937 random_{1};
+  std::mt19937 random_;
 };
 
 }  // namespace thimble::harmony

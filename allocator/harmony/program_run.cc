@@ -33,25 +33,33 @@ ProgramRun::ProgramRun(const Program& program, const Network& network, const Ser
     for (const int turns : program.turns[gpu]) turns_[gpu].emplace_back(turns, 0.0);
   }
   started_.assign(program.ops.size(), false);
+  bytes_.assign(program.ops.size(), 0);
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    for (const int* t = program.makes.begin(op); t != program.makes.end(op); ++t) {
+      bytes_[op] += program.tensors[*t].bytes;
+    }
+  }
+  left_.assign(program.ops.size(), 0);
+  for (int gpu = 0; gpu < gpus_; ++gpu) {
+    const std::vector<int>& ops = Queue(QueueOf(gpu, Stream::kCompute));
+    double left = 0;
+    for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+      left += program.ops[*op].seconds;
+      left_[*op] = left;
+    }
+  }
 }
 
-bool ProgramRun::Go() {
+bool ProgramRun::Go(double most_seconds) {
+  most_seconds_ = most_seconds;
   for (int gpu = 0; gpu < gpus_; ++gpu) {
     for (const double need : program_.need[gpu]) {
       if (need > memory_[gpu]) return false;
     }
   }
   StartAll();
-  while (Advance()) StartAll();
+  while (!is_too_long_ && Advance()) StartAll();
   return done_ == program_.ops.size();
-}
-
-double ProgramRun::BytesMade(int op) const {
-  double bytes = 0;
-  for (const int* t = program_.makes.begin(op); t != program_.makes.end(op); ++t) {
-    bytes += program_.tensors[*t].bytes;
-  }
-  return bytes;
 }
 
 // What the task that runs needs now has to fit; whatever is fetched ahead must leave it all it may
@@ -59,7 +67,7 @@ double ProgramRun::BytesMade(int op) const {
 bool ProgramRun::HasRoom(int op) const {
   const Op& one = program_.ops[op];
   const int gpu = one.step.gpu;
-  const double bytes = BytesMade(op);
+  const double bytes = bytes_[op];
   if (bytes == 0) return true;
   if (used_[gpu] + bytes > memory_[gpu]) return false;
   const std::vector<int>& compute = Queue(QueueOf(gpu, Stream::kCompute));
@@ -91,6 +99,7 @@ double ProgramRun::Ahead(int gpu, int place, int turn) const {
 void ProgramRun::Start(int op, int queue) {
   const Op& one = program_.ops[op];
   started_[op] = true;
+  is_too_long_ |= now_ + left_[op] > most_seconds_;
   running_[queue] = op;
   times_[op].begin = now_;
   for (const int* t = program_.makes.begin(op); t != program_.makes.end(op); ++t) {
@@ -98,7 +107,6 @@ void ProgramRun::Start(int op, int queue) {
     used_[tensor.gpu] += tensor.bytes;
     held_[tensor.gpu][tensor.place] += tensor.bytes;
     turns_[tensor.gpu][tensor.place][tensor.turn] += tensor.bytes;
-    peak_[tensor.gpu] = std::max(peak_[tensor.gpu], used_[tensor.gpu]);
   }
   const Step& step = one.step;
   const bool is_copy =
@@ -210,6 +218,8 @@ bool ProgramRun::Advance() {
   if (next == kNever) return false;
   work_ += running_.size();
   const double passed = next - now_;
+  // Copies of nothing begin and end at once: what is in use only in between is in use for no time.
+  for (int gpu = 0; gpu < gpus_ && passed > 0; ++gpu) peak_[gpu] = std::max(peak_[gpu], used_[gpu]);
   now_ = next;
   std::size_t kept = 0;
   std::size_t count = flows_.size();

@@ -26,8 +26,9 @@ class ProgramRun {
   // All must outlive it.
   ProgramRun(const Program& program, const Network& network, const Server& server);
 
-  // To the end; false if it halts. Once.
-  [[nodiscard]] bool Go();
+  // To the end; false if it halts, or as soon as it is certain to take more than `most_seconds`.
+  // Once.
+  [[nodiscard]] bool Go(double most_seconds);
 
   double now() const { return now_; }
   std::uint64_t work() const { return work_; }  // what was looked at
@@ -48,7 +49,6 @@ class ProgramRun {
   int QueueOf(int gpu, Stream stream) const { return gpu * kStreams + static_cast<int>(stream); }
   const std::vector<int>& Queue(int queue) const { return program_.queues[queue]; }
 
-  double BytesMade(int op) const;
   // Of what is there for the task at `place`, that which is for turns after `turn`.
   double Ahead(int gpu, int place, int turn) const;
   bool HasRoom(int op) const;
@@ -67,6 +67,8 @@ class ProgramRun {
   std::vector<int> users_;
   std::vector<Times> times_;
   std::vector<bool> started_;
+  std::vector<double> bytes_;       // by op: what it makes
+  std::vector<double> left_;        // by op that computes: its seconds, and those of all after it
   std::vector<std::size_t> heads_;  // by queue: all before it have been started
   std::vector<int> running_;        // by queue
   std::vector<double> used_;        // by GPU
@@ -80,6 +82,8 @@ class ProgramRun {
   std::vector<const Network::Route*> routes_;
   std::vector<double> rates_;
   double now_ = 0;
+  double most_seconds_ = 0;
+  bool is_too_long_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t work_ = 0;
 };

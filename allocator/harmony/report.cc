@@ -17,7 +17,7 @@ namespace {
 
 std::string Text(double bytes) { return FormatBytes(static_cast<Bytes>(bytes)); }
 
-double LeastBytes(const Costs& costs, Rules rules, Pass pass, int layer) {
+double LayerBytes(const Costs& costs, Rules rules, Pass pass, int layer) {
   const Pack one = {layer, layer};
   return rules == Rules::kHarmony ? costs.PeakBytes(pass, 1, one) : TaskBytes(costs, pass, 1, one);
 }
@@ -28,7 +28,7 @@ absl::Status CheckLayers(const Costs& costs, const Server& server, Rules rules) 
   Pass when = Pass::kForward;
   for (int layer = 0; layer < costs.layer_count(); ++layer) {
     for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
-      const double bytes = LeastBytes(costs, rules, pass, layer);
+      const double bytes = LayerBytes(costs, rules, pass, layer);
       if (bytes <= most) continue;
       most = bytes;
       worst = layer;
@@ -56,12 +56,11 @@ absl::Status CheckSettings(const Server& server, const Settings& settings) {
   return absl::OkStatus();
 }
 
-// Host memory for weights, gradients, two copies of optimizer state, and what a plan leaves there.
 absl::Status CheckHost(const Costs& costs, const Server& server, const Schedule& schedule) {
   if (server.host_bytes == 0) return absl::OkStatus();
-  double bytes = 4 * costs.WeightBytes({0, costs.layer_count() - 1});
+  double bytes = HostBytes(costs);
   for (const Step& step : schedule.steps) {
-    if (step.stream == Stream::kOut && step.kind != Kind::kGradientOut) bytes += step.bytes;
+    if (WaitsOnHost(step)) bytes += step.bytes;
   }
   if (bytes <= server.host_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -165,13 +164,11 @@ absl::StatusOr<Report> MakeReport(const Profile& profile, const Server& server,
   Report report;
   AddBaselines(costs, server, settings.batch, report);
   report.compute_bound = ComputeBound(costs, server, settings.batch);
-  const double weights = costs.WeightBytes({0, costs.layer_count() - 1});
-  constexpr double kPartOfLru = 1.0 / 42;  // a fortieth, with some room
-  const double lru = report.baselines[kLruDp] ? report.baselines[kLruDp]->swap_bytes : 0;
-  report.swap_limit = settings.swap_limit.value_or(std::max(lru * kPartOfLru, 4 * weights));
 
   std::optional<Schedule> found;
   if (settings.rules == Rules::kHarmony) {
+    report.swap_limit =
+        settings.swap_limit.value_or(DefaultSwapLimit(costs, server, settings.batch));
     found = PublishedPlan(costs, server, settings);
   } else {
     SearchOptions options;
@@ -180,8 +177,12 @@ absl::StatusOr<Report> MakeReport(const Profile& profile, const Server& server,
     options.may_keep = settings.keep;
     options.may_reside = settings.resident;
     options.seconds = settings.seconds;
-    options.swap_limit = report.swap_limit;
-    found = SearchPlans(costs, server, settings.batch, options);
+    options.swap_limit = settings.swap_limit;
+    std::optional<FoundPlan> best = SearchPlans(costs, server, settings.batch, options);
+    if (best.has_value()) {
+      report.swap_limit = best->swap_limit;
+      found = std::move(best->schedule);
+    }
   }
   if (!found.has_value()) {
     return absl::ResourceExhaustedError(

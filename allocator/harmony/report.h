@@ -28,8 +28,8 @@ struct Settings {
   double seconds = 4;    // of search
   bool keep = true;      // activations may stay for the backward instead of being computed again
   bool resident = true;  // packs may stay on their GPU between iterations, and be updated there
-  // Bytes between host and GPUs that a plan may move before that counts as lost time. Nothing: a
-  // fortieth of what LRU dp without recompute moves, but not less than four times the weights.
+  // Bytes between host and GPUs that a plan may move before that counts as lost time; 0: any.
+  // Nothing: DefaultSwapLimit().
   std::optional<double> swap_limit;
 };
 
@@ -52,7 +52,7 @@ struct Report {
   // The least that all GPUs have to compute if every layer but those of the fused pack is run
   // again, with microbatches that divide the batch; infinite if there are none that fit.
   double compute_bound = 0;
-  double swap_limit = 0;
+  double swap_limit = 0;  // under which the plan was made
 };
 
 // kInvalidArgument for settings that cannot be; kResourceExhausted if memory does not suffice, with

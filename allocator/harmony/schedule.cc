@@ -70,6 +70,10 @@ bool IsCompute(Kind kind) {
   return kind == Kind::kForward || kind == Kind::kRecompute || kind == Kind::kBackward;
 }
 
+bool WaitsOnHost(const Step& step) {
+  return step.stream == Stream::kOut && step.kind != Kind::kGradientOut;
+}
+
 void AddUp(Schedule& schedule) {
   schedule.seconds = schedule.in_bytes = schedule.out_bytes = schedule.peer_bytes = 0;
   double computing = 0;

@@ -64,6 +64,8 @@ struct Schedule {
 const char* NameOf(Kind kind);
 const char* NameOf(Stream stream);
 bool IsCompute(Kind kind);
+// Does it leave something on the host that was not there before?
+bool WaitsOnHost(const Step& step);
 
 // Fills in the sums from plan and steps; peaks are the business of whoever made the schedule.
 void AddUp(Schedule& schedule);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "allocator/base/bytes.h"
 #include "allocator/harmony/plan_search.h"
@@ -9,7 +11,6 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 100000000;  // as the simulator counts it
 constexpr std::uint64_t kWorkPerPlan = 5000;  // beside that
 // What a byte that is swapped costs in a comparison of plans, one beyond the limit, and one where
 // there is none: in seconds per GiB, of an iteration of a hundred seconds.
@@ -19,44 +20,66 @@ constexpr double kPriceWithoutLimit = 0.0001;
 constexpr std::size_t kElite = 12;  // plans that changes begin with
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+std::vector<Shape> ShapesOf(const std::vector<Candidate>& candidates) {
+  std::vector<Shape> shapes;
+  shapes.reserve(candidates.size());
+  for (const Candidate& one : candidates) shapes.push_back(one.shape);
+  return shapes;
+}
+
 }  // namespace
 
+bool IsAllowed(Mode mode, const SearchOptions& options, const Server& server, int batch) {
+  if (mode == Mode::kPipeline) return options.may_pipeline;
+  const int gpus = server.gpu_count();
+  return options.may_split_data && batch % gpus == 0 && (gpus > 1 || !options.may_pipeline);
+}
+
 PlanSearch::PlanSearch(const Costs& costs, const Server& server, int batch,
-                       const SearchOptions& options)
+                       const SearchOptions& options, double swap_limit, std::uint64_t budget,
+                       unsigned seed)
     : costs_(costs),
       server_(server),
       batch_(batch),
       options_(options),
+      swap_limit_(swap_limit),
       gpus_(server.gpu_count()),
       simulator_(costs, server),
-      budget_(static_cast<std::uint64_t>(options.seconds * kWorkPerSecond)) {}
+      budget_(budget),
+      random_(seed) {}
 
-std::optional<Schedule> PlanSearch::Run() {
-  for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
-    if (!IsAllowed(mode)) continue;
-    Seeds(mode);
-  }
-  const double modes = IsAllowed(Mode::kPipeline) && IsAllowed(Mode::kDataParallel) ? 2 : 1;
-  double share = 0;
-  // Plans of dp are the quicker ones to run, and good ones spare a look at most others.
-  for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
-    if (!IsAllowed(mode)) continue;
-    share += 0.5 / modes;
-    Grid(mode, PartOf(share));
-  }
+void PlanSearch::Search(Carried& carried) {
+  for (const std::vector<Shape>& shapes : carried.published) TryPublished(shapes, From(0.04));
+  TryAll(carried.plain, From(0.1));
   if (elite_.empty()) Smallest();
-  if (elite_.empty()) return std::nullopt;
-  Change(PartOf(0.55));
+  if (elite_.empty()) return;
+  GridOfModes(0.35);
+  Change(From(0.1));
+  carried.plain = ShapesOf(elite_);
   is_refining_ = true;
-  if (options_.may_reside) StartResiding(PartOf(0.65));
-  if (options_.may_keep) StartKeeping(PartOf(0.8));
-  Change(budget_);
-  return simulator_.Run(PlanOf(costs_, server_, elite_.front().shape, batch_));
+  TryAll(carried.refined, From(0.1));
+  if (options_.may_reside) StartResiding(From(0.1));
+  if (options_.may_keep) StartKeeping(From(0.1));
+  Change(From(0.2));
+  carried.refined = ShapesOf(elite_);
 }
 
-bool PlanSearch::IsAllowed(Mode mode) const {
-  if (mode == Mode::kPipeline) return options_.may_pipeline;
-  return options_.may_split_data && batch_ % gpus_ == 0 && (gpus_ > 1 || !options_.may_pipeline);
+// Plans of dp are the quicker ones to run, and good ones spare a look at most others.
+void PlanSearch::GridOfModes(double part) {
+  for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
+    const bool is_allowed = IsAllowed(mode, options_, server_, batch_);
+    if (is_allowed) Grid(mode, From(part / 2));
+  }
+}
+
+void PlanSearch::TryAll(const std::vector<Shape>& shapes, std::uint64_t budget) {
+  for (const Shape& shape : shapes) {
+    if (elite_.empty() || !IsOver(budget)) Try(shape);
+  }
+}
+
+std::optional<Schedule> PlanSearch::Run(const Shape& shape) {
+  return simulator_.Run(PlanOf(costs_, server_, shape, batch_));
 }
 
 std::uint64_t PlanSearch::Spent() const { return simulator_.work() + plans_ * kWorkPerPlan; }
@@ -67,37 +90,31 @@ double PlanSearch::Bound(const Shape& shape) const {
   return ComputeSeconds(costs_, shape, ShareOf(shape.mode)) / LanesOf(shape.mode);
 }
 
-double PlanSearch::Evaluate(const Shape& shape) {
-  ++plans_;
-  if (!elite_.empty() && Bound(shape) >= elite_.front().cost) return kNever;
-  return CostOf(PlanOf(costs_, server_, shape, batch_));
-}
-
-double PlanSearch::CostOf(const Plan& plan) {
+Candidate PlanSearch::Simulate(const Shape& shape, double most) {
   constexpr double kGiBBytes = static_cast<double>(kGiB);
-  const Simulator::Outcome outcome = simulator_.Try(plan);
-  const double over = std::max(0.0, outcome.swap_bytes - options_.swap_limit);
-  const double price = options_.swap_limit > 0
-                           ? kPrice * outcome.swap_bytes + kPriceOverLimit * over
-                           : kPriceWithoutLimit * outcome.swap_bytes;
-  return outcome.seconds * (1 + price / kGiBBytes / 100);
+  Candidate one;
+  one.shape = shape;
+  one.outcome = simulator_.Try(PlanOf(costs_, server_, shape, batch_), most);
+  const double bytes = one.outcome.swap_bytes;
+  const double over = std::max(0.0, bytes - swap_limit_);
+  const double price =
+      swap_limit_ > 0 ? kPrice * bytes + kPriceOverLimit * over : kPriceWithoutLimit * bytes;
+  one.cost = one.outcome.seconds * (1 + price / kGiBBytes / 100);
+  return one;
 }
 
 bool PlanSearch::Try(const Shape& shape) {
-  const double cost = Evaluate(shape);
-  if (cost == kNever) return false;
+  ++plans_;
+  if (!elite_.empty() && Bound(shape) >= elite_.front().cost) return false;
+  Candidate one = Simulate(shape, elite_.size() < kElite ? kNever : elite_.back().cost);
+  if (one.cost == kNever) return false;
   const auto place =
-      std::upper_bound(elite_.begin(), elite_.end(), cost,
-                       [](double value, const Candidate& one) { return value < one.cost; });
-  if (place != elite_.begin() && (place - 1)->cost == cost) return true;
-  elite_.insert(place, {cost, shape});
+      std::upper_bound(elite_.begin(), elite_.end(), one.cost,
+                       [](double value, const Candidate& other) { return value < other.cost; });
+  if (place != elite_.begin() && (place - 1)->cost == one.cost) return true;
+  elite_.insert(place, std::move(one));
   if (elite_.size() > kElite) elite_.pop_back();
   return true;
-}
-
-std::optional<Schedule> SearchPlans(const Costs& costs, const Server& server, int batch,
-                                    const SearchOptions& options) {
-  return PlanSearch(costs, server, batch, options).Run();
 }
 
 }  // namespace thimble::harmony

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "allocator/harmony/plan_search.h"
@@ -82,11 +83,11 @@ void PlanSearch::Change(std::uint64_t budget) {
     ++stale;
     ++plans_;  // also if nothing can be changed, so that there is an end
     if (has_changed && Bound(shape) < current.cost) {
-      const double cost = CostOf(PlanOf(costs_, server_, shape, batch_));
-      if (cost <= current.cost) {
-        if (cost < current.cost) stale = 0;
-        current = {cost, shape};
-        if (cost < elite_.front().cost) elite_.front() = current;
+      Candidate changed = Simulate(shape, current.cost);
+      if (changed.cost <= current.cost) {
+        if (changed.cost < current.cost) stale = 0;
+        current = std::move(changed);
+        if (current.cost < elite_.front().cost) elite_.front() = current;
       }
     }
     if (stale <= kPatience) continue;

@@ -4,24 +4,15 @@
 #include <vector>
 
 #include "allocator/harmony/plan_search.h"
-#include "allocator/harmony/published_search.h"
 
 namespace thimble::harmony {
 
-void PlanSearch::Seeds(Mode mode) {
-  PublishedSearch search;
-  search.mode = mode;
-  search.prefetch = true;
-  search.packers = DefaultPackers();
-  for (const double part : {1.0, 0.9, 0.8, 0.6}) {
-    Server smaller = server_;
-    smaller.memory_bytes *= part;
-    for (const Schedule& found : SearchPublished(costs_, smaller, batch_, search, 8)) {
-      Shape shape = ShapeOf(found.plan);
-      if (Try(shape)) continue;
-      shape.boundaries_on_host = true;
-      Try(shape);
-    }
+void PlanSearch::TryPublished(const std::vector<Shape>& shapes, std::uint64_t budget) {
+  for (Shape shape : shapes) {
+    if (!elite_.empty() && IsOver(budget)) return;
+    if (Try(shape)) continue;
+    shape.boundaries_on_host = true;
+    Try(shape);
   }
 }
 
@@ -93,9 +84,9 @@ void PlanSearch::Grid(Mode mode, std::uint64_t budget) {
 void PlanSearch::Smallest() {
   const int layers = costs_.layer_count();
   for (const Mode mode : {Mode::kPipeline, Mode::kDataParallel}) {
-    if (!IsAllowed(mode)) continue;
+    if (!IsAllowed(mode, options_, server_, batch_)) continue;
     const std::vector<int> counts = Counts(ShareOf(mode), costs_.largest());
-    for (auto count = counts.rbegin(); count != counts.rend() && !IsOver(budget_); ++count) {
+    for (auto count = counts.rbegin(); count != counts.rend(); ++count) {
       Shape shape;
       shape.mode = mode;
       shape.boundaries_on_host = true;

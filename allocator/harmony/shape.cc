@@ -119,6 +119,27 @@ double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack) {
   return bytes + weights + (pack.first > 0 ? below : 0);
 }
 
+double LeastBytes(const Costs& costs) {
+  double least = 0;
+  for (int layer = 0; layer < costs.layer_count(); ++layer) {
+    for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+      least = std::max(least, TaskBytes(costs, pass, 1, {layer, layer}));
+    }
+  }
+  return least;
+}
+
+double MostBytes(const Costs& costs, int batch) {
+  const int layers = costs.layer_count();
+  const int size = std::min(batch, costs.largest());
+  const int count = (batch + size - 1) / size;
+  double bytes = (2 + kStateCopies) * costs.WeightBytes({0, layers - 1});
+  for (int layer = 0; layer < layers; ++layer) {
+    bytes += count * (costs.KeptBytes(size, {layer, layer}) + costs.InputBytes(size, layer));
+  }
+  return bytes;
+}
+
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch) {
   const int layers = costs.layer_count();
   const int gpus = server.gpu_count();

@@ -30,6 +30,12 @@ struct Shape {
 // What a task with this pack needs at least to run, as one segment.
 double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
 
+// The most that any layer needs by itself, one sample at a time: no plan fits in less.
+double LeastBytes(const Costs& costs);
+// All that a GPU could hold at once: weights, gradients and state, and the activations of all
+// samples. More memory is of no use.
+double MostBytes(const Costs& costs, int batch);
+
 // Packs go around the GPUs, in the order of the tasks. A layer that is kept is a segment of its
 // own; what lies between is cut into as few segments as fit, with room for the weights of the next
 // pack and for what is kept or resident.

@@ -27,11 +27,13 @@ class Simulator {
   Simulator(const Costs& costs, const Server& server);
 
   struct Outcome {
-    double seconds = 0;  // infinite if memory does not suffice
+    double seconds = 0;  // infinite if memory does not suffice, or if they are too many
     double swap_bytes = 0;
+    double host_bytes = 0;  // of this, what waits on the host
   };
   // Without the steps. Where all GPUs are equal, one stands for all of a dp plan.
-  Outcome Try(const Plan& plan);
+  // No plan that takes more than `most_seconds` is run to the end.
+  Outcome Try(const Plan& plan, double most_seconds);
   std::optional<Schedule> Run(const Plan& plan);
 
   // What Try() has done so far: the clock of searches, the same on every machine.

@@ -41,7 +41,7 @@ fwd_mem_bytes,bwd_mem_bytes,x_elems and, if layers have buffers, buffer_bytes.
                       the GPUs; auto (the default): whichever is faster
   --rules RULES       thimble (the default), or harmony: the published system's own search and timing,
                       to compare with. Its packs fill --memory by its own rule; the published figures
-                      are for 10GiB
+                      are for 10GiB. More memory is never slower by rules thimble; by these it can be
   --prefetch          rules harmony: with prefetch; the published figures are without
   --packers SET       rules harmony: published (balanced_time+reuse, as most published runs; the
                       default without prefetch), all (what its scheduler takes unless told:
@@ -52,7 +52,7 @@ fwd_mem_bytes,bwd_mem_bytes,x_elems and, if layers have buffers, buffer_bytes.
                       and 8.2 GiB/s between GPUs, as in the published figures
   --keep on|off       may activations stay for the backward pass instead of being computed again?
   --resident on|off   may packs stay on their GPU between iterations, and be updated there?
-  --seconds S         of search on one core. Default: 4
+  --seconds S         of search on one core, for memory of 256 times the least. Default: 4
   --swap-limit BYTES  what a plan may swap before that counts as lost time; off: any amount, which
                       keeps more activations. Default: a fortieth of what LRU dp without recompute
                       swaps, at least 4 x weights

@@ -35,14 +35,41 @@ TEST(Property, SchedulesOfSearchesAreValid) {
       options.may_pipeline = mode == Mode::kPipeline;
       options.may_split_data = !options.may_pipeline;
       options.seconds = 0.005;
-      const auto schedule = SearchPlans(costs, server, batch, options);
-      if (!schedule.has_value()) continue;
-      const absl::Status status = ValidateSchedule(costs, server, *schedule);
+      const auto found = SearchPlans(costs, server, batch, options);
+      if (!found.has_value()) continue;
+      const absl::Status status = ValidateSchedule(costs, server, found->schedule);
       EXPECT_TRUE(status.ok()) << status;
       ++plans;
     }
   }
   EXPECT_GT(plans, 60);
+}
+
+// Layers without weights or input: their copies take no time, and are in memory for none.
+TEST(Property, SchedulesWithEmptyCopiesAreValid) {
+  std::mt19937 random(9);
+  const Profile profile = RandomProfile(random);
+  ASSERT_EQ(profile.layer_count(), 23);
+  Server server = PublishedServer(4, 0);
+  const Costs costs(profile, 8);
+  Shape shape;
+  shape.fused_first = 22;
+  for (int layer = 0; layer < 22; ++layer) shape.forward.push_back(layer);
+  shape.backward = shape.forward;
+  shape.forward_count = shape.backward_count = shape.fused_count = 8;
+  int empty = 0;
+  for (const double memory : {9.3e8, 1.2e9, 2e9}) {
+    for (const bool on_host : {false, true}) {
+      server.memory_bytes = memory;
+      shape.boundaries_on_host = on_host;
+      const auto schedule = Simulator(costs, server).Run(PlanOf(costs, server, shape, 8));
+      ASSERT_TRUE(schedule.has_value());
+      const absl::Status status = ValidateSchedule(costs, server, *schedule);
+      EXPECT_TRUE(status.ok()) << status;
+      for (const Step& step : schedule->steps) empty += step.begin == step.end ? 1 : 0;
+    }
+  }
+  EXPECT_GT(empty, 0);
 }
 
 // Shapes that no search would try.
