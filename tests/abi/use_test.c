@@ -312,7 +312,7 @@ static void TrainingIsPlannedFromFiles(void) {
   thimble_harmony_info info = {.struct_size = sizeof(info)};
   EXPECT_OK(thimble_harmony_file(profile, NULL, options, plan, NULL, &info));
   EXPECT(info.ns > 12000000000 && info.ns < 13000000000 && info.bound_ns == 12000000000);
-  EXPECT(info.backward_packs == 1 && info.peak_bytes > 4000000 && info.peak_bytes < 1073741824);
+  EXPECT(info.backward_packs > 0 && info.peak_bytes > 3000000 && info.peak_bytes < 1073741824);
   EXPECT(info.lru_dp_ns > 0 && info.harmony_pp_prefetch_ns >= info.ns);
   file = fopen(plan, "r");
   EXPECT(file != NULL);
