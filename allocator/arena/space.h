@@ -231,7 +231,7 @@ class Space {
   void FreeAbsent(BlockId id);
   void MakeMovable(Request* request) const;
   Extent WholeChunksOf(const Block& block) const;
-  std::vector<Extent> AbsentRuns(Extent chunks) const;
+  Extent AbsentPartOf(const Block& block) const;
   Bytes CheckBacking(const Block& block) const;
   absl::StatusOr<Address> GrowContiguously(const Request& request, StreamTag tag);
   bool GrowWithinSlack(Bytes bytes, StreamTag tag);

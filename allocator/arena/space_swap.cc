@@ -6,7 +6,6 @@
 // are plentiful, and every block keeps its own.
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "allocator/arena/space.h"
@@ -91,10 +90,8 @@ absl::Status Space::Evict(Address address) {
   Block& block = heap_.block(pointers_.Find(address));
   const Extent chunks = WholeChunksOf(block);
   absl::Status status;
-  for (Bytes at = chunks.begin; status.ok() && at < chunks.end; at += options_.chunk_bytes) {
-    const ChunkId id = home_->ChunkAt(at);
-    if (id == kNoChunk) continue;
-    status = home_->Detach(id);
+  for (Bytes at = chunks.begin; at < chunks.end; at += options_.chunk_bytes) {
+    status = home_->Detach(home_->ChunkAt(at));
     if (!status.ok()) break;
     block.absent = true;
     absent_bytes_ += options_.chunk_bytes;
@@ -102,31 +99,21 @@ absl::Status Space::Evict(Address address) {
   return block.absent ? absl::OkStatus() : status;
 }
 
-std::vector<Extent> Space::AbsentRuns(Extent chunks) const {
-  std::vector<Extent> runs;
-  for (Bytes at = chunks.begin; at < chunks.end; at += options_.chunk_bytes) {
-    if (home_->ChunkAt(at) != kNoChunk) continue;
-    if (runs.empty() || runs.back().end != at) runs.push_back({at, at});
-    runs.back().end += options_.chunk_bytes;
-  }
-  return runs;
+// Chunks leave one by one, from the first on and until the driver refuses one, and come back all at
+// once: what is absent is always at the beginning.
+Extent Space::AbsentPartOf(const Block& block) const {
+  const Extent chunks = WholeChunksOf(block);
+  Bytes end = chunks.begin;
+  while (end < chunks.end && home_->ChunkAt(end) == kNoChunk) end += options_.chunk_bytes;
+  return {chunks.begin, end};
 }
 
 absl::Status Space::Fetch(Address address) {
   const BlockId id = pointers_.Find(address);
-  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(heap_.block(id)));
-  for (auto run = runs.begin(); run != runs.end(); ++run) {
-    const absl::Status status = BackByMoving(run->begin, run->bytes());
-    if (status.ok()) continue;
-    for (auto undo = runs.begin(); undo != run; ++undo) {
-      for (Bytes at = undo->begin; at < undo->end; at += options_.chunk_bytes) {
-        // What the driver refuses to unmap is there then.
-        if (!home_->Detach(home_->ChunkAt(at)).ok()) absent_bytes_ -= options_.chunk_bytes;
-      }
-    }
-    return status;
-  }
-  for (const Extent& run : runs) absent_bytes_ -= run.bytes();
+  if (!heap_.block(id).absent) return absl::OkStatus();  // a copy failed after the last fetch
+  const Extent part = AbsentPartOf(heap_.block(id));
+  THIMBLE_RETURN_IF_ERROR(BackByMoving(part.begin, part.bytes()));
+  absent_bytes_ -= part.bytes();
   heap_.block(id).absent = false;
   used_peaks_.Raise(used());
   reserved_peaks_.Raise(reserved());
@@ -135,12 +122,10 @@ absl::Status Space::Fetch(Address address) {
 
 // Nobody uses what is left of it on any stream: it would not have been evicted.
 void Space::FreeAbsent(BlockId id) {
-  const std::vector<Extent> runs = AbsentRuns(WholeChunksOf(heap_.block(id)));
+  const Extent part = AbsentPartOf(heap_.block(id));
   heap_.Release(id, kCleanTag, /*epoch=*/0);
-  for (const Extent& run : runs) {
-    heap_.Vacate(run);
-    absent_bytes_ -= run.bytes();
-  }
+  heap_.Vacate(part);
+  absent_bytes_ -= part.bytes();
 }
 
 }  // namespace thimble

@@ -102,7 +102,6 @@ class Planner {
   // Where the plan's own memory is. A seat that was taken there keeps its place until it is left,
   // also when the plan does not serve any more.
   Floor& floor() { return floor_; }
-  const Floor& floor() const { return floor_; }
   Extent ExtentOf(SeatId id) const {
     const Seat& seat = seats_.seat(id);
     return {seat.place.offset, seat.place.offset + seat.bytes};

@@ -123,7 +123,6 @@ class Heap {
   BlockId last() const { return last_; }
   Bytes end() const { return last_ == kNoBlock ? 0 : EndOf(last_); }
   Bytes EndOf(BlockId id) const { return blocks_[id].offset + blocks_[id].bytes; }
-  Bytes slab_bytes() const { return slab_bytes_; }
 
   Bytes used_bytes() const { return used_bytes_; }
   Bytes held_bytes() const { return held_bytes_; }

@@ -46,7 +46,6 @@ class HostPool {
   void Give(void* host, Bytes bytes);
 
   Bytes taken_bytes() const { return ranges_.taken_bytes(); }
-  Bytes limit() const { return limit_; }
 
  private:
   HostPool(int file, char* base, Bytes limit, Driver* driver, std::function<Bytes()> available)

@@ -57,11 +57,11 @@ def main():
 
     def attempt(mutant):
         nonlocal trials
-        row = results.of(mutant, tree.digest)
+        row = results.of(mutant, tree)
         if row is None:
             trials = trials or trial.Trials(tree, folder, options.jobs)
             suite.say(f"{mutant.path}:{mutant.line}: {mutant.before}  ->  {mutant.after}")
-            row = results.add(mutant, tree.digest, *trials.run(mutant, results.killer(mutant)))
+            row = results.add(mutant, tree, *trials.run(mutant, results.killer(mutant)))
             suite.say(f"  {row['outcome']} {row['by'] or ''}")
         return row
 

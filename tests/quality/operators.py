@@ -1,9 +1,9 @@
 """Small changes to C++ that the tests should notice.
 
 Works on lines as clang-format lays them out: a binary operator has a space on either side, which
-tells it from templates, pointers and references. What is no behaviour is left alone: comments, texts,
-the preprocessor, assertions, CheckInvariants(), messages, and the initial values of members, which
-nearly always get another one before anybody reads them.
+tells it from templates, pointers and references. What is no behaviour is left alone: comments,
+texts, the preprocessor, assertions, CheckInvariants(), messages, and the initial values of members,
+which nearly always get another one before anybody reads them.
 """
 
 import dataclasses
@@ -40,7 +40,8 @@ _TOKENS += [
     ("count", re.compile(r"\+\+(?=\w)"), "--"),
     ("count", re.compile(r"--(?=\w)"), "++"),
 ]
-_MEMBER = re.compile(r"\s+(?=\S)(?!const|static|inline|return|using)[\w:<>*, ]+ \w+ = [^=;()]+;\s*$")
+_MEMBER = re.compile(
+    r"\s+(?=\S)(?!const|static|inline|return|using)[\w:<>*, ]+ \w+ = [^=;()]+;\s*$")
 _NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
 _CONDITION = re.compile(r"\b(?:if|while) (?=\()")
 _CALL = r"(?:\*?[\w:]+(?:(?:\.|->|::)\w+|\[[^\]]*\])*\(.*\))"

@@ -206,22 +206,30 @@ class Trial(unittest.TestCase):
                 "//tests/unit:d_test                 FAILED TO BUILD\n")
         self.assertEqual(trial.FAILED.findall(said), ["//tests/unit:b_test", "//tests/unit:c_test"])
 
-    def test_results_are_kept_for_a_state_of_the_tree(self):
+    def test_kills_are_kept_with_the_file_and_survivals_with_the_tree(self):
         path = self.folder / "results.jsonl"
+        tree = trial.Tree(self.root, self.folder)
         first, second = self.mutants()
-        verdicts.Results(path).add(first, "tree 1", verdicts.KILLED, "//tests/unit:a_test")
+        verdicts.Results(path).add(first, tree, verdicts.KILLED, "//tests/unit:a_test")
+        verdicts.Results(path).add(second, tree, verdicts.SURVIVED, None)
         results = verdicts.Results(path)
-        self.assertEqual(results.of(first, "tree 1")["outcome"], verdicts.KILLED)
-        self.assertIsNone(results.of(first, "tree 2"))
-        self.assertIsNone(results.of(second, "tree 1"))
+        self.assertEqual(results.of(first, tree)["outcome"], verdicts.KILLED)
+        self.assertEqual(results.of(second, tree)["outcome"], verdicts.SURVIVED)
+        (self.root / "test.cc").write_text("TEST()")
+        tree = trial.Tree(self.root, self.folder)
+        self.assertEqual(results.of(first, tree)["outcome"], verdicts.KILLED)
+        self.assertIsNone(results.of(second, tree))
+        self.source.write_text("// new\n" + self.source.read_text())
+        self.assertIsNone(results.of(first, trial.Tree(self.root, self.folder)))
         self.assertEqual(results.killer(first), "//tests/unit:a_test")
         self.assertIsNone(results.killer(second))
 
     def test_survivors_are_explained_or_fail(self):
         first, second = self.mutants()
         results = verdicts.Results(self.folder / "results.jsonl")
-        rows = [results.add(first, "tree", verdicts.SURVIVED, None)]
-        rows += [results.add(second, "tree", verdicts.KILLED, "//tests/unit:a_test")] * 9
+        tree = trial.Tree(self.root, self.folder)
+        rows = [results.add(first, tree, verdicts.SURVIVED, None)]
+        rows += [results.add(second, tree, verdicts.KILLED, "//tests/unit:a_test")] * 9
         why = {(first.path, first.before, first.after): "the same"}
         self.assertFalse(verdicts.is_well(rows, {}))
         self.assertTrue(verdicts.is_well(rows, why))
@@ -234,8 +242,9 @@ class Trial(unittest.TestCase):
     def test_explanations_must_still_apply(self):
         first, second = self.mutants()
         results = verdicts.Results(self.folder / "results.jsonl")
-        rows = [results.add(first, "tree", verdicts.SURVIVED, None),
-                results.add(second, "tree", verdicts.KILLED, "//tests/unit:a_test")]
+        tree = trial.Tree(self.root, self.folder)
+        rows = [results.add(first, tree, verdicts.SURVIVED, None),
+                results.add(second, tree, verdicts.KILLED, "//tests/unit:a_test")]
         path = self.folder / "survivors.csv"
         path.write_text("path,before,after,why\n" + "".join(
             f"{place},{before},{after},why\n" for place, before, after in (

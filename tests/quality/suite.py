@@ -10,8 +10,8 @@ FOLDERS = ("base", "vmm", "stitch", "plan", "swap", "arena")
 # Tests of C++ that link the core, without those
 # - that need a fuzzer, a framework or a GPU;
 # - of Harmony, of the simulated GPU and of other allocators, which are about other code;
-# - of libthimble.so and of broken CUDA libraries, which are not what they should be if the core is in
-#   libraries of its own; the tests in C are there a second time, with c_api linked in.
+# - of libthimble.so and of broken CUDA libraries, which are not what they should be if the core is
+#   in libraries of its own; the tests in C are there a second time, with c_api linked in.
 TESTS = """
     kind("cc_test rule", rdeps(//tests/..., {core}))
     except attr(tags, "\\bfuzz\\b", //tests/...)

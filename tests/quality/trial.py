@@ -52,13 +52,13 @@ class Tree:
         self.path = folder / "tree"
         self.path.mkdir(parents=True, exist_ok=True)
         names = files(root)
-        digest = hashlib.sha256()
+        self.digests = {}  # of files
         for name in names:
             content = (root / name).read_bytes()
             self._write(name, content, (root / name).stat().st_mode)
             if not name.endswith(NO_CODE):
-                digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
-        self.digest = digest.hexdigest()
+                self.digests[name] = hashlib.sha256(content).hexdigest()
+        self.digest = hashlib.sha256(repr(self.digests).encode()).hexdigest()
         for name in set(files(self.path)).difference(names):
             (self.path / name).unlink()
         venv = self.path / ".venv"

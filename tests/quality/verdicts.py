@@ -13,7 +13,11 @@ EXPLAINED = pathlib.Path(__file__).with_name("survivors.csv")
 
 
 class Results:
-    """Appended to as soon as something is known, so that an interrupted run goes on."""
+    """Appended to as soon as something is known, so that an interrupted run goes on.
+
+    A mutant that was killed stays so while its file is the same: tests are added, not weakened. One
+    that survived is tried again as soon as anything has changed.
+    """
 
     def __init__(self, path):
         self._path = path
@@ -26,9 +30,13 @@ class Results:
         return (row["path"], row["before"], row["after"], row["nth"]) == mutant.key
 
     def of(self, mutant, tree):
-        """What became of the mutant in this state of the tree, or None."""
-        rows = (row for row in self._rows if row["tree"] == tree and self._is(row, mutant))
-        return next(rows, None)
+        """What became of the mutant, if that holds in this tree, or None."""
+        for row in reversed(self._rows):
+            same = (row["tree"] == tree.digest if row["outcome"] == SURVIVED else
+                    row["file"] == tree.digests[mutant.path])
+            if same and self._is(row, mutant):
+                return row
+        return None
 
     def killer(self, mutant):
         """The test that killed it in any state of the tree, or None."""
@@ -36,9 +44,9 @@ class Results:
         return rows[-1] if rows else None
 
     def add(self, mutant, tree, outcome, by):
-        row = {"tree": tree, "path": mutant.path, "line": mutant.line, "nth": mutant.nth,
-               "operator": mutant.operator, "before": mutant.before, "after": mutant.after,
-               "outcome": outcome, "by": by}
+        row = {"tree": tree.digest, "file": tree.digests[mutant.path], "path": mutant.path,
+               "line": mutant.line, "nth": mutant.nth, "operator": mutant.operator,
+               "before": mutant.before, "after": mutant.after, "outcome": outcome, "by": by}
         self._rows.append(row)
         with self._path.open("a") as file:
             file.write(json.dumps(row) + "\n")
