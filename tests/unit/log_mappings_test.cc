@@ -118,6 +118,13 @@ TEST_F(LogMappings, ALogThatBeginsLateBeginsWithWhatIsThere) {
   EXPECT_EQ(mapped.home, home);
   EXPECT_EQ(mapped.alias.count(stitched), 1u);
   EXPECT_EQ(log.names.at(key), "dense/MatMul");
+  Event before = {};
+  for (const Event& event : log.events) {
+    if (event.kind != EventKind::kMap) continue;
+    const bool is_next = before.address + before.bytes == event.address;
+    EXPECT_FALSE(is_next && before.key == event.key) << "neighbours go together";
+    before = event;
+  }
   Free(stitched);
   for (std::size_t i = 1; i < blocks.size(); i += 2) Free(blocks[i]);
 }

@@ -52,6 +52,14 @@ TEST(PlanOrders, WeightsMakeSizeAreaAndLifetimeOrders) {
   EXPECT_THAT(order({1, 0, 0, 8, 0, Fit::kFirst}), ElementsAre(1, 3, 2, 0));
 }
 
+TEST(PlanOrders, ThePortfolioBeginsWithSizeAloneAndIsTheSameForEverySeed) {
+  const Rule& first = Portfolio().front();
+  EXPECT_GT(first.size, 0);
+  EXPECT_EQ(first.length + first.load + first.long_first, 0);
+  EXPECT_EQ(first.fit, Fit::kFirst);
+  for (const Rule& rule : Portfolio()) EXPECT_EQ(rule.noise, 0);
+}
+
 TEST(PlanOrders, OnlyWhatIsMovableIsInTheOrder) {
   Random random(1);
   const Traits traits = TraitsOf({8, 4, 64}, {1, 1, 1});

@@ -128,6 +128,19 @@ TEST_F(PlannerTest, NothingIsPlannedBeforeThingsRepeat) {
   }
 }
 
+// Two steps of two requests are a season. One in which all is new, then three that are calm.
+TEST_F(PlannerTest, CalmIsCountedFromTheSeasonInWhichSomethingWasNew) {
+  const auto steps_until_a_plan_is_wanted = [&](const Script& script) {
+    int steps = 0;
+    for (; steps < 100 && !planner_.WantsDraft(); ++steps) {
+      ++step_;
+      for (const int event : script) Do(event);
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_until_a_plan_is_wanted({1, 2, -2, -1}), 2 * (1 + 3));
+}
+
 TEST_F(PlannerTest, StepsThatNeverMeetShareOnePlan) {
   for (int i = 0; i < 60; ++i) Run(i % 5 == 4 ? kEvaluation : kTraining);
   const std::uint64_t before = planner_.stats().hits;
@@ -237,6 +250,30 @@ TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
   EXPECT_EQ(planner_.stats().plans, 0u);
 }
 
+// In every step two blocks are taken and kept, so that no moment is as empty as the last season's.
+TEST_F(PlannerTest, APlanThatWaitsForAnEmptyMomentInVainIsDueAfterAWhile) {
+  for (int i = 0; i < 20; ++i) {
+    ++step_;
+    for (const int event : kTraining) Do(event);
+  }
+  int kept = 100;
+  Take(kept++);
+  for (const int event : {1, 2, 3}) Do(event);
+  MakePlan(kPlenty);
+  for (const int event : {-3, -2, -1}) Do(event);
+  int steps = 0;
+  for (; steps < 100 && !planner_.IsDue(); ++steps) {
+    ++step_;
+    Take(kept++);
+    for (std::size_t i = 0; i < kTraining.size(); ++i) {
+      if (i == 5) Take(kept++);
+      Do(kTraining[i]);
+    }
+  }
+  EXPECT_GE(steps, 4);
+  EXPECT_LE(steps, 12);
+}
+
 TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
   RunUntilAPlanIsWanted();
   Planner::Ground ground;
@@ -273,6 +310,18 @@ TEST_F(PlannerTest, PlacesAreRememberedFromTheBeginningOfTheRegionOn) {
   ASSERT_TRUE(remembered.has_value());
   EXPECT_TRUE(plan::ValidatePlan(draft.ToProblem(), *remembered).ok());
   EXPECT_EQ(remembered->height - 5 * kMiB, plan.height - kMiB);
+}
+
+TEST_F(PlannerTest, PlacesAreRememberedOnlyIfMostAreKnown) {
+  RunUntilAPlanIsWanted();
+  Planner::Ground ground;
+  ground.region = {0, kPlenty};
+  const Planner::Draft first = planner_.MakeDraft(ground);
+  Learned learned = first.ToLearned(plan::SolveConflicts(first.ToProblem(), {}));
+  learned.seats[0].place = kNoPlace;
+  Planner second;
+  second.Restore(learned);
+  EXPECT_FALSE(second.MakeDraft(ground).Remembered().has_value()) << "one of eight";
 }
 
 TEST_F(PlannerTest, WhatIsOfNoUseIsForgottenAndLearntAnew) {
