@@ -203,8 +203,10 @@ class Swapping : public OutOfMemory {
  protected:
   static constexpr Bytes kBlock = 8 * kChunk;
 
-  OomReport Run(bool swap, std::size_t idle, std::size_t pinned, Bytes bytes = kBlock) {
+  OomReport Run(bool swap, std::size_t idle, std::size_t pinned, Bytes bytes = kBlock,
+                Bytes host_limit = 0) {
     ArenaOptions options;
+    options.host_limit = host_limit;
     options.swap = swap;
     options.watch = !swap;
     Make(kDevice, options);
@@ -236,6 +238,14 @@ TEST_F(Swapping, ItIsNamedWhereItFits) {
                     Not(HasSubstr("thimble run"))));
   EXPECT_EQ(report.step_ns, 0u);
   EXPECT_EQ(Run(/*swap=*/true, 3, 1, 2 * kBlock).kind, OomKind::kNone);
+}
+
+// Two blocks leave. As blocks leave whole, there must be room for one more.
+TEST_F(Swapping, ItIsNotNamedWhereTheHostHasTooLittleRoom) {
+  EXPECT_TRUE(Run(/*swap=*/false, 3, 1, 2 * kBlock, /*host_limit=*/3 * kBlock).swap.fits);
+  const OomReport report = Run(/*swap=*/false, 3, 1, 2 * kBlock, 3 * kBlock - kChunk);
+  EXPECT_EQ(report.swap.leaves, 2 * kBlock);
+  EXPECT_FALSE(report.swap.fits);
 }
 
 TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
