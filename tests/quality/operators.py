@@ -99,7 +99,7 @@ def _changes(code, starts_statement):
         for value in (int(match.group()) + 1, int(match.group()) - 1):
             if value >= 0:
                 yield "constant", match.start(), match.end(), str(value)
-    body = len(code) - len(code.lstrip())
+    body, nothing = len(code) - len(code.lstrip()), ";"
     for match in _CONDITION.finditer(code):
         end = close_of(code, match.end())
         if end is None:
@@ -107,11 +107,11 @@ def _changes(code, starts_statement):
         begin = max(match.end(), code.rfind(";", match.end(), end)) + 1  # if (init; condition)
         yield "condition", begin, end, f"!({code[begin:end].strip()})"
         if code[:match.start()].strip() == "":
-            body = end + 2
+            body, nothing = end + 2, "{}"  # clang warns of an empty body otherwise
     statement = code[body:].rstrip()
     if (starts_statement and _STATEMENT.match(statement) and not _NO_STATEMENT.match(statement)
             and statement.count("(") == statement.count(")")):
-        yield "deletion", body, body + len(statement), ";"
+        yield "deletion", body, body + len(statement), nothing
 
 
 def mutants(path, text):

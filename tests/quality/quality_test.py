@@ -120,7 +120,7 @@ class Operators(unittest.TestCase):
                 ("constant", "x = 8;", "x = 7;"),
                 ("condition", "if (a(b) == c) return;", "if (!(a(b) == c)) return;"),
                 ("condition", "if (const int a = b(); a) {", "if (const int a = b();!(a)) {"),
-                ("deletion", "if (a) list[1]->Drop(b);", "if (a) ;"),
+                ("deletion", "if (a) list[1]->Drop(b);", "if (a) {}"),
                 ("deletion", "total.bytes += n;", ";")):
             with self.subTest(before):
                 self.assertIn((before, after), changes(before, operator))
