@@ -2,6 +2,7 @@
 #include "allocator/arena/space.h"
 
 #include "allocator/arena/growth.h"
+#include "allocator/plan/solver.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"
@@ -194,6 +195,47 @@ TEST_F(SpaceTest, StatisticsOfAStitchedBlock) {
   EXPECT_EQ(space_->SeamsOf(*block), 3u);
   EXPECT_FALSE(space_->IsHome(address));
   EXPECT_EQ(space_->Find(address + kUnit), nullptr);
+}
+
+// P6: as long as one stream asks, what has a place in the plan is handed out past the heap.
+TEST_F(SpaceTest, APlanServesOneStreamPastTheHeapAndTwoFromIt) {
+  space_ =
+      Space::Create(device_.driver(), {64 * kSlot, kSlot, /*stitch=*/true, /*plan=*/true}).value();
+  std::uint64_t step = 0;
+  const auto ask = [&](std::uint64_t key, StreamId stream) {
+    Request request;
+    request.bytes = kSlot;
+    request.stream = stream;
+    request.key = key;
+    request.step = step;
+    return space_->Allocate(request).value();
+  };
+  const auto free = [&](Address block, StreamId stream) {
+    ASSERT_TRUE(space_->Free(block, stream).ok());
+    if (space_->WantsDraft()) {
+      const auto draft = space_->DraftPlan();
+      if (draft) space_->AdoptPlan(*draft, plan::SolveConflicts(draft->ToProblem(), {}));
+    }
+    if (space_->PlanIsDue()) space_->ActivatePlan();
+  };
+  constexpr StreamId kFirst{1};
+  constexpr StreamId kSecond{2};
+  for (step = 1; step <= 20; ++step) {
+    std::vector<Address> blocks;
+    for (std::uint64_t key = 1; key <= 8; ++key) blocks.push_back(ask(key, kFirst));
+    for (const Address block : blocks) free(block, kFirst);
+  }
+  ASSERT_EQ(space_->plan_stats().plans, 1u);
+  const Address first = ask(1, kFirst);
+  EXPECT_EQ(space_->used(), kSlot);
+  EXPECT_EQ(space_->heap().used_bytes(), 0u);
+  EXPECT_EQ(space_->heap().held_bytes(), 8 * kSlot);
+  const Address second = ask(2, kSecond);
+  EXPECT_EQ(space_->used(), 2 * kSlot);
+  EXPECT_EQ(space_->heap().used_bytes(), 2 * kSlot);
+  EXPECT_EQ(space_->heap().held_bytes(), 0u);
+  free(first, kFirst);
+  free(second, kSecond);
 }
 
 }  // namespace
