@@ -38,6 +38,40 @@ def plan_that_does_not_fit():
     fit(dense(layers.Dense(512, name="wide")), plan=plan, memory="256KiB")
 
 
+def fit_by(forward, backward, gpus=2):
+    """Two links, and tasks of (first, last, gpu, microbatches)."""
+    tasks = [tuple(harmony.Task(*each) for each in kind) for kind in (forward, backward)]
+    fit(dense(), plan=harmony.Plan("pp", gpus, 16, *tasks))
+
+
+def plan_that_misses_links():
+    fit_by([], [(1, 1, 0, (16,))])
+
+
+def plan_with_more_links_than_there_are():
+    fit_by([(0, 1, 0, (16,))], [(2, 2, 0, (16,)), (0, 1, 0, (16,))])
+
+
+def plan_without_backward():
+    fit_by([(0, 1, 0, (16,))], [])
+
+
+def plan_for_more_devices():
+    fit_by([], [(0, 1, 0, (16,))], gpus=3)
+
+
+def plan_on_a_device_that_is_not_there():
+    fit_by([], [(0, 1, 2, (16,))])
+
+
+def plan_with_empty_microbatches():
+    fit_by([], [(0, 1, 0, (8, 0, 8))])
+
+
+def plan_that_saves_what_nobody_restores():
+    fit_by([(0, 0, 0, (16,), True)], [(1, 1, 0, (16,)), (0, 0, 0, (16,))])
+
+
 def memory_that_is_none():
     fit(dense(), memory=0)
 
@@ -164,7 +198,10 @@ def variable_of_another_layer():
     fit(dense(Reads(name="reads")))
 
 
-CASES = (layer_that_does_not_fit, plan_that_does_not_fit, memory_that_is_none,
+CASES = (layer_that_does_not_fit, plan_that_does_not_fit, plan_that_misses_links,
+         plan_with_more_links_than_there_are, plan_without_backward, plan_for_more_devices,
+         plan_on_a_device_that_is_not_there, plan_with_empty_microbatches,
+         plan_that_saves_what_nobody_restores, memory_that_is_none,
          memory_that_is_no_size, device_that_is_not_there, host_as_device, unknown_mode,
          model_with_a_call_of_its_own, train_step_of_its_own, stateful_recurrence,
          shared_state_that_does_not_fit, random_numbers_of_tensorflow, random_numbers_of_python,

@@ -37,6 +37,7 @@ def prepare(setting, inputs, labels):
     """A Prepared for batches like this one; HarmonyError if there is none."""
     batch = size_of_batch(inputs)
     if setting.plan is not None:
+        setting.plan.check(len(setting.chain.links), len(setting.devices))
         found = _try(setting, setting.plan, inputs, labels)
         _check(setting, found)
         return found

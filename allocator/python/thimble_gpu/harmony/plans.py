@@ -3,6 +3,8 @@
 import dataclasses
 import json
 
+from thimble_gpu.harmony.errors import HarmonyError
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:
@@ -49,6 +51,28 @@ class Plan:
         return plan.with_saved({link for entry in read["backward"][1:]
                                 for link in entry.get("keep", []) + entry.get("swap", [])})
 
+    def check(self, links, devices):
+        """Refuses a plan that does not train each of so many links once, on so many devices."""
+        if self.gpus != devices:
+            raise HarmonyError(f"plan: it is for {self.gpus} devices, but {devices} are given")
+        if not self.backward:
+            raise HarmonyError("plan: backward has no task: its first one computes the last links")
+        _check_order("forward", self.forward, range(self.backward[0].first), links)
+        _check_order("backward", self.backward[::-1], range(links), links)
+        for task in self.forward + self.backward:
+            if not -1 <= task.gpu < self.gpus:
+                raise HarmonyError(f"plan: {task} is for gpu {task.gpu}: valid are 0 to "
+                                   f"{self.gpus - 1}, and -1 for all")
+            if not task.microbatches or min(task.microbatches) < 1:
+                raise HarmonyError(f"plan: {task} has microbatches {task.microbatches}: give the "
+                                   "number of samples in each, from 1")
+        saved, restored = ({(task.first, task.last, task.microbatches) for task in tasks
+                            if task.saved} for tasks in (self.forward, self.backward[1:]))
+        if saved != restored or self.backward[0].saved:
+            raise HarmonyError("plan: what forward tasks save must be what backward tasks after the "
+                               "first have saved, in the same links and microbatches; with_saved() "
+                               "makes them so")
+
     def with_saved(self, links):
         """The same, with what these links compute forward saved for their backward.
 
@@ -84,6 +108,22 @@ class Plan:
         """The smallest ones serve for all: they take no more memory anywhere."""
         tasks = self.forward + self.backward
         return self.with_portions(min((task.microbatches for task in tasks), key=max))
+
+
+def _check_order(name, tasks, wanted, links):
+    """The tasks, in ascending order, are for each of the wanted links once."""
+    expected = wanted.start
+    for task in tasks:
+        if task.first != expected or not task.first <= task.last < wanted.stop:
+            break
+        expected = task.last + 1
+    else:
+        if expected == wanted.stop:
+            return
+    found = ", ".join(f"{task.first} to {task.last}" for task in tasks) or "none"
+    raise HarmonyError(f"plan: the {name} tasks are for links {found}; they must be for links "
+                       f"{wanted.start} to {wanted.stop - 1} of the model's {links}, each once and "
+                       "in order")
 
 
 def _marked(tasks, saved):
