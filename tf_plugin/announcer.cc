@@ -13,7 +13,8 @@ namespace {
 
 // Whether the process has variables of TensorFlow 1, which ops get by reference. Another op may
 // give such a variable another buffer while one that has pinned the first runs, so both stay. The
-// only other references are to sums that TensorFlow 2 builds up within a step, in a fixed order.
+// only other references are to sums that TensorFlow 2 builds up within a step: in place, term by
+// term as they arrive.
 std::atomic<bool> reference_variables{false};
 
 }  // namespace

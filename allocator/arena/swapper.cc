@@ -128,18 +128,21 @@ absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
 }
 
 void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
-  if (turn_ == std::this_thread::get_id()) {
+  const std::thread::id self = std::this_thread::get_id();
+  if (turn_ == self) {
     ++turn_depth_;
     return;
   }
   if (IsWatching() || 2 * space_->reserved() <= space_->goal()) return;
+  queue_.push_back(self);
+  const auto is_next = [&] { return turn_depth_ == 0 && queue_.front() == self; };
   const auto deadline = Clock::now() + kTurnPatience;
-  while (turn_depth_ > 0 && Clock::now() < deadline) {
-    mutex_->WaitUntil(changed_, deadline);
+  while (!is_next() && Clock::now() < deadline) mutex_->WaitUntil(changed_, deadline);
+  if (is_next()) {
+    turn_ = self;
+    turn_depth_ = 1;
   }
-  if (turn_depth_ > 0) return;
-  turn_ = std::this_thread::get_id();
-  turn_depth_ = 1;
+  queue_.erase(std::find(queue_.begin(), queue_.end(), self));
 }
 
 void Swapper::LeaveTurn() {

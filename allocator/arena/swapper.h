@@ -11,8 +11,10 @@
 // for while training goes on (goal_search.h).
 //
 // Turns: ops that run side by side hold more at once than one of them. While more than half of the
-// limit is in use, ops that take a turn run one after the other. A turn is a courtesy, not a lock:
-// after kTurnPatience nobody waits for it, so that an op which waits for another cannot stop it.
+// limit is in use, ops that take a turn run one after the other, in the order in which they came:
+// TensorFlow adds up some sums as their terms arrive, and an op that is overtaken changes their
+// last bits. A turn is a courtesy, not a lock: after kTurnPatience nobody waits for it, so that an
+// op which waits for another cannot stop it.
 //
 // Forks: in a child, what is on the host is where its blocks are.
 //
@@ -25,6 +27,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -160,6 +163,7 @@ class Swapper : private ForkListener {
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
   std::thread::id turn_;                 // whose it is; nobody's
   int turn_depth_ = 0;                   // a thread's ops may be nested
+  std::deque<std::thread::id> queue_;    // who waits for it, first come first
   OpTime look_again_at_ = 0;             // when something on the host will be wanted soon
   OpTime come_down_at_ = 0;              // not before: nothing could be given back
   SwapStats stats_;

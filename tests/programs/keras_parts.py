@@ -18,7 +18,7 @@ LAYERS = {
         "keras.layers.LayerNormalization()({x})",
         "keras.layers.GroupNormalization(1)({x})",
         "keras.layers.MaxPooling2D(padding='same')({x})",
-        "keras.layers.AveragePooling2D(padding='same')({x})",
+        "keras.layers.AveragePooling2D(2, padding='same')({x})",
         "keras.layers.ZeroPadding2D(1)({x})",
         "keras.layers.SpatialDropout2D(0.2, seed={s})({x})",
         "keras.layers.GaussianNoise(0.1, seed={s})({x})",

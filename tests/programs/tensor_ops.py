@@ -54,7 +54,7 @@ HOST = (
     "tf.scan(lambda s, row: s * 0.5 + row, {a})",
     "tf.squeeze(tf.nn.max_pool2d({a}[None, :, :, None], 3, 1, 'SAME'), [0, 3])",
     "{a} + tf.reduce_sum(tf.boolean_mask({b}, {b} > 0.0)) * 0.001",
-    "{a} + tf.reduce_sum(tf.unique(tf.reshape(tf.round({b}), [-1]))[0]) * 0.001",
+    "{a} + tf.reduce_sum(tf.unique(tf.reshape(tf.round(tf.stop_gradient({b})), [-1]))[0]) * 0.001",
     "tf.map_fn(lambda row: tf.sin(row) * 0.5, {a})",
     "tf.vectorized_map(lambda row: row / (1.0 + tf.reduce_max(tf.abs(row))), {a})",
     "tf.ensure_shape(tf.numpy_function(lambda x: np.cos(x), [{a}], tf.float32), {a}.shape)",

@@ -354,6 +354,47 @@ TEST_F(ArenaSwap, OpsTakeTurnsWhileMemoryIsShort) {
   EXPECT_TRUE(had_turn);
 }
 
+// While one op has the turn, others come, one at a time. The thread that has it comes again at once
+// whenever it leaves, and must not overtake them.
+TEST_F(ArenaSwap, TurnsAreTakenInTheOrderOfArrival) {
+  constexpr int kOps = 4;
+  MakeSwapping(4 * kBlock);
+  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
+  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
+  std::vector<int> order;  // guarded by the turn
+  std::vector<std::thread> ops;
+  for (int op = 0; op < kOps; ++op) {
+    ops.emplace_back([&, op] {
+      EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
+      order.push_back(op);
+      EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
+  order.push_back(kOps);
+  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+  for (std::thread& op : ops) op.join();
+  EXPECT_EQ(order, std::vector<int>({0, 1, 2, 3, 4}));
+}
+
+// Two wait behind an op that does not end: neither waits for ever, nor behind the other.
+TEST_F(ArenaSwap, NobodyWaitsLongForATurn) {
+  MakeSwapping(4 * kBlock);
+  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
+  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
+  std::vector<std::thread> ops;
+  for (int op = 0; op < 2; ++op) {
+    ops.emplace_back([&] {
+      EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
+      EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+    });
+  }
+  for (std::thread& op : ops) op.join();
+  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
+}
+
 TEST_F(ArenaSwap, OffMeansNotThere) {
   Make(2 * kBlock, ArenaOptions());
   Made(1);
