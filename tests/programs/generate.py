@@ -264,6 +264,5 @@ def source(statements, seed):
     text = text_of(statements)
     if "bounded(" in text:
         text = f"{tensor_ops.BOUNDED}\n\n{text}"
-    # A child of a fork has none of the threads that would compute for it.
-    threads = 1 if "fork" in text or "use_multiprocessing" in text else 1 + seed % 2
+    threads = 1 if any(part in text for part in hazards.ONE_THREAD) else 1 + seed % 2
     return prelude(seed, threads, text) + text

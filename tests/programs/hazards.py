@@ -152,13 +152,14 @@ with multiprocessing.get_context("fork").Pool(2) as {f}_pool:
 ''')
 
 # More than the 256 MiB that TensorFlow's CPU device says it has: its optimizer then adds up tensors
-# one by one, in another order.
+# one by one, as they arrive. The first sum is exact in any order. The second one is not, and shows
+# whether the optimizer was told the same as in stock; with two threads it is not steady in stock.
 LARGE = ('''\
 @tf.function
 def {f}(x):
-    parts = [tf.sin(x)]
+    parts = [tf.round(8 * tf.sin(x)) / 8]
     for k in range(11):
-        parts.append(tf.cos(parts[-1] * (0.5 + k)))
+        parts.append(tf.round(8 * tf.cos(parts[-1] * (0.5 + k))) / 8)
     return tf.reduce_sum(tf.add_n(parts[::-1]), axis=0)
 show("{f}", {f}(tf.constant(numbers(2000, 3000 + {n}, seed={n}))))
 ''', '''\
@@ -172,3 +173,7 @@ def {f}(x):
     return tf.reduce_sum(tape.gradient(total, x), axis=0)
 show("{f}", {f}(tf.constant(numbers(2000, 3000 + {n}, seed={n}))))
 ''')
+
+# What a program must not have if it is to have two threads: forks, because a child has none of the
+# threads that would compute for it, and sums that depend on which thread is first.
+ONE_THREAD = ("fork", "use_multiprocessing", "tape.gradient(total")

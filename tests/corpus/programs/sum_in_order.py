@@ -32,11 +32,16 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
 
-
+# A busy machine may hold up one thread for so long that the other overtakes it once, also in stock:
+# what comes out most often counts.
 @tf.function
 def part_13(x):
     parts = [tf.sin(x)]
     for k in range(11):
         parts.append(tf.cos(parts[-1] * (0.5 + k)))
     return tf.reduce_sum(tf.add_n(parts[::-1]), axis=0)
-show("part_13", part_13(tf.constant(numbers(2000, 3000 + 2, seed=2))))
+
+
+x = tf.constant(numbers(2000, 3000 + 2, seed=2))
+sums = [part_13(x).numpy().tobytes() for _ in range(9)]
+show("part_13", np.frombuffer(max(sums, key=sums.count), np.float32))
