@@ -1,8 +1,12 @@
 // An arena whose idle blocks leave the device: contents, addresses, and who is left alone.
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -354,8 +358,17 @@ TEST_F(ArenaSwap, OpsTakeTurnsWhileMemoryIsShort) {
   EXPECT_TRUE(had_turn);
 }
 
+// Returns when the thread that names itself in `thread` sleeps.
+void WaitUntilItSleeps(const std::atomic<pid_t>& thread) {
+  for (char state = 'R'; state != 'S'; std::this_thread::yield()) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread.load()) + "/stat");
+    std::string word;
+    file >> word >> word >> state;
+  }
+}
+
 // While one op has the turn, others come, one at a time. The thread that has it comes again at once
-// whenever it leaves, and must not overtake them.
+// when it leaves, and must not overtake them.
 TEST_F(ArenaSwap, TurnsAreTakenInTheOrderOfArrival) {
   constexpr int kOps = 4;
   MakeSwapping(4 * kBlock);
@@ -363,13 +376,16 @@ TEST_F(ArenaSwap, TurnsAreTakenInTheOrderOfArrival) {
   ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
   std::vector<int> order;  // guarded by the turn
   std::vector<std::thread> ops;
+  std::atomic<pid_t> last{0};
   for (int op = 0; op < kOps; ++op) {
+    last = 0;
     ops.emplace_back([&, op] {
+      last = static_cast<pid_t>(syscall(SYS_gettid));
       EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
       order.push_back(op);
       EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    WaitUntilItSleeps(last);
   }
   EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
   ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
