@@ -1,6 +1,7 @@
 #include "allocator/arena/swapper.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -32,7 +33,10 @@ void Swapper::BeforeFork() {
   });
 }
 
-void Swapper::AfterFork(ForkSide) { mutex_->Unlock(); }
+void Swapper::AfterFork(ForkSide side) {
+  if (side == ForkSide::kChild) turns_.Clear();
+  mutex_->Unlock();
+}
 
 Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options)
     : space_(space),
@@ -128,27 +132,29 @@ absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
 }
 
 void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
-  const std::thread::id self = std::this_thread::get_id();
-  if (turn_ == self) {
-    ++turn_depth_;
+  const Turns::Thread self = std::this_thread::get_id();
+  if (turns_.IsTurnOf(self)) {
+    turns_.BeginInner();
     return;
   }
   if (IsWatching() || 2 * space_->reserved() <= space_->goal()) return;
-  queue_.push_back(self);
-  const auto is_next = [&] { return turn_depth_ == 0 && queue_.front() == self; };
-  const auto deadline = Clock::now() + kTurnPatience;
-  while (!is_next() && Clock::now() < deadline) mutex_->WaitUntil(changed_, deadline);
-  if (is_next()) {
-    turn_ = self;
-    turn_depth_ = 1;
+  Clock::time_point now = Clock::now();
+  const Clock::time_point deadline = now + kTurnPatience;
+  turns_.Ask(self, now);
+  while (now < deadline && now < turns_.MayBeginAt(self)) {
+    mutex_->WaitUntil(changed_, std::min(deadline, turns_.MayBeginAt(self)));
+    now = Clock::now();
   }
-  queue_.erase(std::find(queue_.begin(), queue_.end(), self));
+  if (now >= turns_.MayBeginAt(self)) {
+    turns_.Begin(self, now);
+  } else {
+    turns_.GiveUp(self);
+    changed_.notify_all();
+  }
 }
 
 void Swapper::LeaveTurn() {
-  if (turn_ != std::this_thread::get_id() || --turn_depth_ > 0) return;
-  turn_ = std::thread::id();
-  changed_.notify_all();
+  if (turns_.End(std::this_thread::get_id(), Clock::now())) changed_.notify_all();
 }
 
 // --- Copies --------------------------------------------------------------------------------------
@@ -284,7 +290,9 @@ void Swapper::EndRound() {
 }
 
 void Swapper::CountWait(Clock::time_point since) {
-  stats_.wait_ns += static_cast<std::uint64_t>((Clock::now() - since).count());
+  const Clock::duration waited = Clock::now() - since;
+  stats_.wait_ns += static_cast<std::uint64_t>(waited.count());
+  turns_.Exclude(std::this_thread::get_id(), waited);
 }
 
 // What is copied out has been used on its stream; what is copied in nobody uses yet.

@@ -11,12 +11,11 @@
 // for while training goes on (goal_search.h).
 //
 // Turns: ops that run side by side hold more at once than one of them. While more than half of the
-// limit is in use, ops that take a turn run one after the other, in the order in which they came:
-// TensorFlow adds up some sums as their terms arrive, and an op that is overtaken changes their
-// last bits. A turn is a courtesy, not a lock: after kTurnPatience nobody waits for it, so that an
-// op which waits for another cannot stop it.
+// limit is in use, ops that take a turn run one after the other (turns.h). A turn is a courtesy,
+// not a lock: after kTurnPatience nobody waits for it, so that an op which waits for another cannot
+// stop it.
 //
-// Forks: in a child, what is on the host is where its blocks are.
+// Forks: in a child, what is on the host is where its blocks are, and it is nobody's turn.
 //
 // Watching: nothing leaves, nobody waits and there is no host memory, but it is known who uses
 // what, so that Outlook() can tell what swapping would have done.
@@ -27,17 +26,16 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "allocator/arena/space.h"
+#include "allocator/arena/turns.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/event.h"
 #include "allocator/base/fork.h"
@@ -119,7 +117,7 @@ class Swapper : private ForkListener {
   void CheckInvariants() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Turns::Clock;
 
   Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options);
 
@@ -161,9 +159,7 @@ class Swapper : private ForkListener {
   const Bytes host_limit_;
   SwapTable table_;
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
-  std::thread::id turn_;                 // whose it is; nobody's
-  int turn_depth_ = 0;                   // a thread's ops may be nested
-  std::deque<std::thread::id> queue_;    // who waits for it, first come first
+  Turns turns_;
   OpTime look_again_at_ = 0;             // when something on the host will be wanted soon
   OpTime come_down_at_ = 0;              // not before: nothing could be given back
   SwapStats stats_;

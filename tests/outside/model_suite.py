@@ -7,9 +7,6 @@ from tests.outside import modes
 from tests.outside import units
 
 SECONDS = 1800  # of tracing and a few steps, on a busy machine
-# In graphs that need more memory than the CPU device says it has, TensorFlow's optimizer makes sums
-# that add up their terms as they come: always in the same order only with one op at a time.
-ONE_OP_AT_A_TIME = {"TF_NUM_INTEROP_THREADS": "1"}
 
 
 def unit(name):
@@ -17,10 +14,12 @@ def unit(name):
         return modes.tensorflow(mode, peak, hard=True)
 
     every = units.Unit("models", name, (str(units.FOLDER / "train_model.py"), name),
-                       ("train_model.py", "models.py"), SECONDS, settings, modes=modes.ALL)
-    steady = dataclasses.replace(
-        every, name=f"{name}, one op at a time",
-        settings=lambda *arguments: {**settings(*arguments), **ONE_OP_AT_A_TIME})
+                       ("train_model.py", "models.py"), SECONDS, settings,
+                       modes=tuple(modes.CPU) if name in models.NEED_NUMBERS else modes.ALL)
+    # In graphs that need more memory than the CPU device says it has, TensorFlow's optimizer makes
+    # sums that add up their terms as they come. Without it every sum has an order.
+    steady = dataclasses.replace(every, name=f"{name}, unoptimized",
+                                 command=(*every.command, "unoptimized"))
     return dataclasses.replace(every, steady=steady)
 
 

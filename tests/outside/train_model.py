@@ -1,9 +1,10 @@
 """Trains a model for a few steps and writes down its losses, its weights and what it predicts.
 
-    train_model.py NAME
+    train_model.py NAME [unoptimized]
 
 On the CPU every number is the same in every run; answers are compared bit by bit. On the simulated
-GPU, which computes nothing, the answer is only that all steps were done.
+GPU, which computes nothing, the answer is only that all steps were done. "unoptimized" is without
+TensorFlow's graph optimizer.
 """
 
 import hashlib
@@ -48,7 +49,9 @@ def train(name):
 
 
 def main():
-    name, = sys.argv[1:]
+    name, *options = sys.argv[1:]
+    assert options in ([], ["unoptimized"]), options
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": bool(options)})
     recorder = recording.Recorder()
     recorder.start(name)
     try:

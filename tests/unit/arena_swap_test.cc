@@ -1,12 +1,9 @@
 // An arena whose idle blocks leave the device: contents, addresses, and who is left alone.
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <chrono>
 #include <cstring>
-#include <fstream>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,8 +13,6 @@
 
 namespace thimble {
 namespace {
-
-constexpr OpName kTurn = {/*key=*/0, /*step=*/0, /*takes_turn=*/true};
 
 constexpr Bytes kBlock = 8 * kChunk;
 
@@ -339,84 +334,12 @@ TEST_F(ArenaSwap, AChildHasTheBytesThatAreOnTheHost) {
   for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(ContentsOf(blocks[i]), i);
 }
 
-TEST_F(ArenaSwap, OpsTakeTurnsWhileMemoryIsShort) {
-  MakeSwapping(4 * kBlock);
-  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
-  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
-  ASSERT_TRUE(arena_->Pin({}, kTurn).ok()) << "an op within an op";
-  std::atomic<bool> had_turn{false};
-  std::thread other([&] {
-    EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
-    had_turn = true;
-    EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(had_turn);
-  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, true).ok());
-  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, true).ok());
-  other.join();
-  EXPECT_TRUE(had_turn);
-}
-
-// Returns when the thread that names itself in `thread` sleeps.
-void WaitUntilItSleeps(const std::atomic<pid_t>& thread) {
-  for (char state = 'R'; state != 'S'; std::this_thread::yield()) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread.load()) + "/stat");
-    std::string word;
-    file >> word >> word >> state;
-  }
-}
-
-// While one op has the turn, others come, one at a time. The thread that has it comes again at once
-// when it leaves, and must not overtake them.
-TEST_F(ArenaSwap, TurnsAreTakenInTheOrderOfArrival) {
-  constexpr int kOps = 4;
-  MakeSwapping(4 * kBlock);
-  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
-  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
-  std::vector<int> order;  // guarded by the turn
-  std::vector<std::thread> ops;
-  std::atomic<pid_t> last{0};
-  for (int op = 0; op < kOps; ++op) {
-    last = 0;
-    ops.emplace_back([&, op] {
-      last = static_cast<pid_t>(syscall(SYS_gettid));
-      EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
-      order.push_back(op);
-      EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-    });
-    WaitUntilItSleeps(last);
-  }
-  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
-  order.push_back(kOps);
-  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-  for (std::thread& op : ops) op.join();
-  EXPECT_EQ(order, std::vector<int>({0, 1, 2, 3, 4}));
-}
-
-// Two wait behind an op that does not end: neither waits for ever, nor behind the other.
-TEST_F(ArenaSwap, NobodyWaitsLongForATurn) {
-  MakeSwapping(4 * kBlock);
-  for (std::uint8_t i = 0; i < 4; ++i) Made(i);
-  ASSERT_TRUE(arena_->Pin({}, kTurn).ok());
-  std::vector<std::thread> ops;
-  for (int op = 0; op < 2; ++op) {
-    ops.emplace_back([&] {
-      EXPECT_TRUE(arena_->Pin({}, kTurn).ok());
-      EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-    });
-  }
-  for (std::thread& op : ops) op.join();
-  EXPECT_TRUE(arena_->Unpin({}, {}, kFirst, /*takes_turn=*/true).ok());
-}
-
 TEST_F(ArenaSwap, OffMeansNotThere) {
   Make(2 * kBlock, ArenaOptions());
   Made(1);
   Made(2);
   EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(arena_->Pin({1}, kTurn).ok());
+  EXPECT_TRUE(Pin(1).ok());
 }
 
 }  // namespace
