@@ -158,13 +158,22 @@ CASES = [
 ]
 
 
-def memory_after(forks):
-    """Bytes of this process, and open files, after so many children, each gone before the next."""
-    variable = tf.Variable(filled(1))
-    for _ in range(forks):
-        in_child(lambda: float(tf.reduce_sum(variable)))
-        for _ in range(4):
-            variable.assign_add(filled(1) * filled(2))
+def _own_bytes():
+    """Of this process alone: what is shared changes when others come and go."""
     with open("/proc/self/smaps_rollup") as rollup:
-        pss = next(int(line.split()[1]) << 10 for line in rollup if line.startswith("Pss:"))
-    return pss, len(os.listdir("/proc/self/fd")), float(tf.reduce_sum(variable))
+        return next(int(line.split()[1]) << 10 for line in rollup
+                    if line.startswith("Private_Dirty:"))
+
+
+def growth_by(forks):
+    """Bytes and open files that so many children cost, each gone before the next; and a sum."""
+    variable = tf.Variable(filled(1))
+    seen = []
+    for children in (10, forks):
+        for _ in range(children):
+            in_child(lambda: float(tf.reduce_sum(variable)))
+            for _ in range(4):
+                variable.assign_add(filled(1) * filled(2))
+        seen.append((_own_bytes(), len(os.listdir("/proc/self/fd"))))
+    (bytes_before, files_before), (bytes_after, files_after) = seen
+    return bytes_after - bytes_before, files_after - files_before, float(tf.reduce_sum(variable))
