@@ -160,8 +160,8 @@ class Swapper : private ForkListener {
   SwapTable table_;
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
   Turns turns_;
-  OpTime look_again_at_ = 0;             // when something on the host will be wanted soon
-  OpTime come_down_at_ = 0;              // not before: nothing could be given back
+  OpTime look_again_at_ = 0;  // when something on the host will be wanted soon
+  OpTime come_down_at_ = 0;   // not before: nothing could be given back
   SwapStats stats_;
 
   std::optional<GoalSearch> goal_search_;

@@ -94,9 +94,12 @@ class Costs {
   std::vector<double> inputs_;  // per sample
 };
 
-// On the host, whatever the plan is: weights, gradients and the optimizer's state.
-inline double HostBytes(const Costs& costs) {
-  return (2 + kStateCopies) * costs.WeightBytes({0, costs.layer_count() - 1});
+// Weights of the whole model.
+inline double ModelBytes(const Costs& costs) {
+  return costs.WeightBytes({0, costs.layer_count() - 1});
 }
+
+// On the host, whatever the plan is: weights, gradients and the optimizer's state.
+inline double HostBytes(const Costs& costs) { return (2 + kStateCopies) * ModelBytes(costs); }
 
 }  // namespace thimble::harmony

@@ -258,7 +258,7 @@ double DefaultSwapLimit(const Costs& costs, const Server& server, int batch) {
   constexpr double kCopies = 4;
   const std::optional<Baseline> lru =
       LruBaseline(costs, server, batch, Mode::kDataParallel, /*recompute=*/false);
-  const double least = kCopies * costs.WeightBytes({0, costs.layer_count() - 1});
+  const double least = kCopies * ModelBytes(costs);
   return lru.has_value() ? std::max(kPart * lru->swap_bytes, least) : least;
 }
 

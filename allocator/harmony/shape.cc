@@ -133,7 +133,7 @@ double MostBytes(const Costs& costs, int batch) {
   const int layers = costs.layer_count();
   const int size = std::min(batch, costs.largest());
   const int count = (batch + size - 1) / size;
-  double bytes = (2 + kStateCopies) * costs.WeightBytes({0, layers - 1});
+  double bytes = HostBytes(costs);
   for (int layer = 0; layer < layers; ++layer) {
     bytes += count * (costs.KeptBytes(size, {layer, layer}) + costs.InputBytes(size, layer));
   }

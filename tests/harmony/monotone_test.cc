@@ -25,39 +25,54 @@ double BytesOfLayers(const Costs& costs) {
   return least;
 }
 
-double WeightBytes(const Costs& costs) { return costs.WeightBytes({0, costs.layer_count() - 1}); }
+// A random model, and a server for it.
+struct Drawn {
+  explicit Drawn(unsigned seed)
+      : random(seed),
+        profile(RandomProfile(random)),
+        batch(1 + static_cast<int>(random() % 24)),
+        server(RandomServer(random, profile, batch)),
+        costs(profile, batch),
+        least(BytesOfLayers(costs)),
+        most(server.memory_bytes) {
+    settings.batch = batch;
+    settings.seconds = 0.01;
+  }
 
-// From what is hardly enough to three times what was drawn, in steps that are no rungs.
-double MemoryOf(double least, double most, int i) {
-  return least * 1.003 + (3 * most - least) * i * i / (kMemories * kMemories);
-}
+  // From what is hardly enough to three times what was drawn, in steps that are no rungs.
+  void SetMemory(int i) {
+    server.memory_bytes = least * 1.003 + (3 * most - least) * i * i / (kMemories * kMemories);
+  }
+
+  std::mt19937 random;
+  const Profile profile;
+  const int batch;
+  Server server;
+  const Costs costs;
+  const double least;
+  const double most;
+  Settings settings;
+};
 
 TEST(Monotone, MoreMemoryIsNeverSlower) {
   int compared = 0;
   int faster = 0;
   for (unsigned seed = 1; seed <= 12; ++seed) {
-    std::mt19937 random(seed);
-    const Profile profile = RandomProfile(random);
-    const int batch = 1 + static_cast<int>(random() % 24);
-    Server server = RandomServer(random, profile, batch);
-    const Costs costs(profile, batch);
-    const double most = server.memory_bytes;
+    Drawn drawn(seed);
+    if (seed % 3 == 0) drawn.settings.swap_limit = 0;
+    const int gpus = drawn.server.gpu_count();
     for (const std::optional<Mode> mode :
          {std::optional<Mode>(), std::optional(Mode::kDataParallel),
           std::optional(Mode::kPipeline)}) {
-      Settings settings;
-      settings.batch = batch;
-      settings.seconds = 0.01;
-      settings.mode = mode;
-      if (seed % 3 == 0) settings.swap_limit = 0;
-      if (mode == Mode::kDataParallel && batch % server.gpu_count() != 0) continue;
+      if (mode == Mode::kDataParallel && drawn.batch % gpus != 0) continue;
+      drawn.settings.mode = mode;
       std::optional<double> before;
       for (int i = 0; i < kMemories; ++i) {
-        server.memory_bytes = MemoryOf(BytesOfLayers(costs), most, i);
-        SCOPED_TRACE(testing::Message() << "seed " << seed << ", gpus " << server.gpu_count()
-                                        << ", " << (mode.has_value() ? NameOf(*mode) : "auto")
-                                        << ", memory " << server.memory_bytes);
-        const auto report = MakeReport(profile, server, settings);
+        drawn.SetMemory(i);
+        SCOPED_TRACE(testing::Message() << "seed " << seed << ", gpus " << gpus << ", "
+                                        << (mode.has_value() ? NameOf(*mode) : "auto")
+                                        << ", memory " << drawn.server.memory_bytes);
+        const auto report = MakeReport(drawn.profile, drawn.server, drawn.settings);
         ASSERT_TRUE(report.ok() || !before.has_value()) << report.status();
         if (!report.ok()) continue;
         if (before.has_value()) {
@@ -76,24 +91,18 @@ TEST(Monotone, MoreMemoryIsNeverSlower) {
 // Where a limit is given, from the first plan within it on.
 TEST(Monotone, AlsoWithinASwapLimitAndHostMemory) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
-    std::mt19937 random(seed);
-    const Profile profile = RandomProfile(random);
-    const int batch = 1 + static_cast<int>(random() % 24);
-    Server server = RandomServer(random, profile, batch);
-    const Costs costs(profile, batch);
-    const double most = server.memory_bytes;
-    server.host_bytes = 5 * WeightBytes(costs) + 1e8;
-    Settings settings;
-    settings.batch = batch;
-    settings.seconds = 0.01;
-    settings.swap_limit = 12 * WeightBytes(costs) + 1e8;
+    Drawn drawn(seed);
+    const double limit = 12 * ModelBytes(drawn.costs) + 1e8;
+    drawn.settings.swap_limit = limit;
+    drawn.server.host_bytes = 5 * ModelBytes(drawn.costs) + 1e8;
     std::optional<double> before;
     for (int i = 0; i < kMemories; ++i) {
-      server.memory_bytes = MemoryOf(BytesOfLayers(costs), most, i);
-      SCOPED_TRACE(testing::Message() << "seed " << seed << ", memory " << server.memory_bytes);
-      const auto report = MakeReport(profile, server, settings);
+      drawn.SetMemory(i);
+      SCOPED_TRACE(testing::Message()
+                   << "seed " << seed << ", memory " << drawn.server.memory_bytes);
+      const auto report = MakeReport(drawn.profile, drawn.server, drawn.settings);
       ASSERT_TRUE(report.ok() || !before.has_value()) << report.status();
-      if (!report.ok() || report->schedule.swap_bytes() > *settings.swap_limit) {
+      if (!report.ok() || report->schedule.swap_bytes() > limit) {
         EXPECT_FALSE(before.has_value());
         continue;
       }

@@ -48,6 +48,10 @@ def plan_that_misses_links():
     fit_by([], [(1, 1, 0, (16,))])
 
 
+def plan_that_computes_links_twice():
+    fit_by([(0, 0, 0, (16,))], [(1, 1, 0, (16,)), (0, 1, 0, (16,))])
+
+
 def plan_with_more_links_than_there_are():
     fit_by([(0, 1, 0, (16,))], [(2, 2, 0, (16,)), (0, 1, 0, (16,))])
 
@@ -199,15 +203,15 @@ def variable_of_another_layer():
 
 
 CASES = (layer_that_does_not_fit, plan_that_does_not_fit, plan_that_misses_links,
-         plan_with_more_links_than_there_are, plan_without_backward, plan_for_more_devices,
-         plan_on_a_device_that_is_not_there, plan_with_empty_microbatches,
-         plan_that_saves_what_nobody_restores, memory_that_is_none,
+         plan_that_computes_links_twice, plan_with_more_links_than_there_are,
+         plan_without_backward, plan_for_more_devices, plan_on_a_device_that_is_not_there,
+         plan_with_empty_microbatches, plan_that_saves_what_nobody_restores, memory_that_is_none,
          memory_that_is_no_size, device_that_is_not_there, host_as_device, unknown_mode,
          model_with_a_call_of_its_own, train_step_of_its_own, stateful_recurrence,
          shared_state_that_does_not_fit, random_numbers_of_tensorflow, random_numbers_of_python,
          weight_that_is_assigned, sparse_input, without_a_loss, not_compiled, not_built,
-         loss_that_sums_up_nothing,
-         variable_of_another_layer, topology_that_is_not_there, topology_with_too_few_gpus)
+         loss_that_sums_up_nothing, variable_of_another_layer, topology_that_is_not_there,
+         topology_with_too_few_gpus)
 
 
 def usable_afterwards():

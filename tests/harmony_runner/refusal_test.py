@@ -11,6 +11,7 @@ SAID = {
     "layer_that_does_not_fit": ("layer 'wider' alone needs ", "memory is 8388608", "would do"),
     "plan_that_does_not_fit": ("first to last needs up to ", "CPU:1", "memory is 262144"),
     "plan_that_misses_links": ("forward tasks are for links none", "links 0 to 0 of the model's 2"),
+    "plan_that_computes_links_twice": ("backward tasks are for links 0 to 1, 1 to 1", "each once"),
     "plan_with_more_links_than_there_are": ("backward tasks are for links 0 to 1, 2 to 2",
                                             "links 0 to 1 of the model's 2"),
     "plan_without_backward": ("backward has no task",),

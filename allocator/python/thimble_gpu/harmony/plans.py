@@ -112,14 +112,10 @@ class Plan:
 
 def _check_order(name, tasks, wanted, links):
     """The tasks, in ascending order, are for each of the wanted links once."""
-    expected = wanted.start
-    for task in tasks:
-        if task.first != expected or not task.first <= task.last < wanted.stop:
-            break
-        expected = task.last + 1
-    else:
-        if expected == wanted.stop:
-            return
+    begins = [*(task.first for task in tasks), wanted.stop]
+    ends = [wanted.start, *(task.last + 1 for task in tasks)]
+    if begins == ends and all(task.first <= task.last for task in tasks):
+        return
     found = ", ".join(f"{task.first} to {task.last}" for task in tasks) or "none"
     raise HarmonyError(f"plan: the {name} tasks are for links {found}; they must be for links "
                        f"{wanted.start} to {wanted.stop - 1} of the model's {links}, each once and "
