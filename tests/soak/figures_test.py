@@ -41,10 +41,10 @@ class Growth(unittest.TestCase):
         self.assertEqual(list(grown(slow, [held()] * 40)), ["threads"])
 
     def test_threads_forgive_nothing_and_memory_a_hundredth(self):
-        before, after = [held(threads=9, pss=1000)] * 24, [held(threads=10, pss=1009)] * 16
+        before, after = [held(threads=9, private=1000)] * 24, [held(threads=10, private=1009)] * 16
         self.assertEqual(list(grown(before + after, [held()] * 40)), ["threads"])
-        after = [held(threads=9, pss=1020)] * 16
-        self.assertEqual(list(grown(before + after, [held()] * 40)), ["pss"])
+        after = [held(threads=9, private=1020)] * 16
+        self.assertEqual(list(grown(before + after, [held()] * 40)), ["private"])
 
 
 class Figures(unittest.TestCase):
@@ -70,7 +70,7 @@ class Figures(unittest.TestCase):
         before = figures()
         kept = bytearray(os.urandom(64 * MIB))
         after = figures()
-        for name in ("rss", "pss"):
+        for name in ("rss", "private"):
             self.assertGreater(after[name] - before[name], 60 * MIB, name)
         del kept
 
