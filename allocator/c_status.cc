@@ -30,21 +30,25 @@ thimble_status Fail(thimble_status code, absl::string_view text) {
   return code;
 }
 
-thimble_status FromStatus(const absl::Status& status) {
+thimble_status CodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return THIMBLE_OK;
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kFailedPrecondition:
-      return Fail(THIMBLE_INVALID_ARGUMENT, status.message());
+      return THIMBLE_INVALID_ARGUMENT;
     case absl::StatusCode::kResourceExhausted:
-      return Fail(THIMBLE_OUT_OF_MEMORY, status.message());
+      return THIMBLE_OUT_OF_MEMORY;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kNotFound:
-      return Fail(THIMBLE_UNAVAILABLE, status.message());
+      return THIMBLE_UNAVAILABLE;
     default:
-      return Fail(THIMBLE_INTERNAL, status.message());
+      return THIMBLE_INTERNAL;
   }
+}
+
+thimble_status FromStatus(const absl::Status& status) {
+  return status.ok() ? THIMBLE_OK : Fail(CodeOf(status), status.message());
 }
 
 thimble_status NullArgument(const char* name) {

@@ -16,6 +16,8 @@ namespace thimble {
 // `text` is what thimble_last_error() says on this thread from now on.
 thimble_status Fail(thimble_status code, absl::string_view text);
 thimble_status FromStatus(const absl::Status& status);
+// Its code alone.
+thimble_status CodeOf(const absl::Status& status);
 thimble_status NullArgument(const char* name);
 
 // Runs `body`, which returns absl::Status. The only exceptions the library knows are the system's.

@@ -1,4 +1,4 @@
-// The C interface over Arena; thimble_files.cc has what is about files alone.
+// The C interface over Arena.
 #include "allocator/thimble.h"
 
 #include <algorithm>
@@ -101,46 +101,8 @@ absl::Status CopyText(const std::string& text, char* buffer, size_t* bytes) {
 
 thimble_stats ToC(const ArenaStats& stats) {
   thimble_stats out = {};
-  out.in_use = stats.in_use;
-  out.magazines = stats.magazines;
-  out.free_small = stats.free_small;
-  out.free_large = stats.free_large;
-  out.spare = stats.spare;
-  out.reserved = stats.reserved;
-  out.vacant = stats.vacant;
-  out.limit = stats.limit;
-  out.peak_in_use = stats.peak_in_use;
-  out.peak_reserved = stats.peak_reserved;
-  out.largest_free = stats.largest_free;
-  out.largest_request = stats.largest_request;
-  out.alias_active = stats.alias_active;
-  out.alias_idle = stats.alias_idle;
-  out.live_blocks = stats.live_blocks;
-  out.allocations = stats.allocations;
-  out.stitches = stats.stitches;
-  out.stitch_hits = stats.stitch_hits;
-  out.out_of_memory = stats.out_of_memory;
-  out.plans = stats.plan.plans;
-  out.plans_retired = stats.plan.retired;
-  out.plan_seats = stats.plan.seats;
-  out.plan_requests = stats.plan.requests;
-  out.plan_hits = stats.plan.hits;
-  out.plan_repairs = stats.plan.repairs;
-  out.plan_misses = stats.plan.misses;
-  out.plan_homeless = stats.plan.homeless;
-  out.plan_height = stats.plan.height;
-  out.plan_lower_bound = stats.plan.lower_bound;
-  out.plan_repeats = stats.plan.repeats;
-  out.plans_stale = stats.plan.stale;
-  out.swapped = stats.swap.on_host;
-  out.swap_out_bytes = stats.swap.out_bytes;
-  out.swap_in_bytes = stats.swap.in_bytes;
-  out.swap_late_bytes = stats.swap.late_bytes;
-  out.swap_wait_ns = stats.swap.wait_ns;
-  out.swap_out_ns = stats.swap.out_ns;
-  out.swap_in_ns = stats.swap.in_ns;
-  out.swap_goal = stats.swap.goal;
-  out.swap_host_full = stats.swap.host_full;
+#define THIMBLE_STATISTIC(name, meaning) out.name = stats.name;
+#include "allocator/base/statistics.def"
   return out;
 }
 
@@ -313,6 +275,13 @@ thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_bl
     THIMBLE_ASSIGN_OR_RETURN(const auto known, own.Query(reinterpret_cast<Address>(block)));
     return thimble::CopyOut(thimble_block_info{0, known.bytes, known.key, known.seams}, info);
   });
+}
+
+const char* thimble_stats_names(void) {
+  return ""
+#define THIMBLE_STATISTIC(name, meaning) #name " "
+#include "allocator/base/statistics.def"
+      ;
 }
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats) {

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Grows by one when a signature or a meaning changes; adding functions or fields does not. */
-#define THIMBLE_ABI_VERSION 1
+#define THIMBLE_ABI_VERSION 2
 
 typedef struct thimble_arena thimble_arena;
 
@@ -133,54 +133,17 @@ thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, s
 /* What is known about a block that is held now. */
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info);
 
-/* Bytes, unless the comment says otherwise. One sum is exact at every call:
+/* A uint64_t for every statistic of allocator/base/statistics.def, which says what they mean. One
+ * sum is exact at every call:
  *   reserved = in_use + magazines + free_small + free_large + spare                         */
 typedef struct thimble_stats {
   size_t struct_size;
-  uint64_t in_use;      /* held by callers, rounded to 256 B, padding included */
-  uint64_t magazines;   /* small blocks cached by threads */
-  uint64_t free_small;  /* free inside slabs of small blocks */
-  uint64_t free_large;  /* free elsewhere */
-  uint64_t spare;       /* chunks the driver refused to take back: used first */
-  uint64_t reserved;    /* physical memory taken from the driver */
-  uint64_t vacant;      /* home addresses whose memory was trimmed */
-  uint64_t limit;       /* reserved - spare never exceeds it */
-  uint64_t peak_in_use; /* counts magazines as in use */
-  uint64_t peak_reserved;
-  uint64_t largest_free;    /* largest block that needs no stitching */
-  uint64_t largest_request; /* largest one served so far */
-  uint64_t alias_active;    /* addresses of stitched blocks in use */
-  uint64_t alias_idle;      /* addresses cached for the next stitch */
-  uint64_t live_blocks;     /* number of blocks held by callers */
-  uint64_t allocations;     /* number of blocks ever handed out */
-  uint64_t stitches;        /* number of blocks that were stitched */
-  uint64_t stitch_hits;     /* of these, how many needed no driver call */
-  uint64_t out_of_memory;   /* number of requests that failed */
-  /* Plans: allocator/docs/003-plans.md. Requests are those too large for slabs. */
-  uint64_t plans;            /* number of plans that came into use */
-  uint64_t plans_retired;    /* of these, how many were dropped because they failed */
-  uint64_t plan_seats;       /* requests that recur and are known */
-  uint64_t plan_requests;    /* number of requests while a plan was in use */
-  uint64_t plan_hits;        /* of these, how many got the place planned for them */
-  uint64_t plan_repairs;     /* of the hits, how many at a new place, theirs from then on */
-  uint64_t plan_misses;      /* found their place occupied */
-  uint64_t plan_homeless;    /* had no place */
-  uint64_t plan_height;      /* bytes the plan in use needs; 0 if there is none */
-  uint64_t plan_lower_bound; /* most bytes these requests held at once */
-  uint64_t plan_repeats;     /* of the hits, how many had the same address the time before */
-  uint64_t plans_stale;      /* what plan_file brought and nobody needed: learnt anew */
-  /* Swapping: allocator/docs/005-swapping.md. What is swapped counts nowhere above but in
-   * live_blocks. */
-  uint64_t swapped;         /* of blocks held by callers, now on the host */
-  uint64_t swap_out_bytes;  /* that left the device so far */
-  uint64_t swap_in_bytes;   /* and came back */
-  uint64_t swap_late_bytes; /* of these, when an op waited for them already */
-  uint64_t swap_wait_ns;    /* that ops and requests waited for copies so far */
-  uint64_t swap_out_ns;     /* that copies out took */
-  uint64_t swap_in_ns;      /* and copies in */
-  uint64_t swap_goal;       /* no more is reserved if swapping can help it; 0: it is off */
-  uint64_t swap_host_full;  /* number of times the host had no room for more */
+#define THIMBLE_STATISTIC(name, meaning) uint64_t name;
+#include "allocator/base/statistics.def"
 } thimble_stats;
+
+/* Their names in this order, with spaces between. */
+const char* thimble_stats_names(void);
 
 thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
 
@@ -263,154 +226,6 @@ thimble_status thimble_mark_step(thimble_arena* arena);
  * has thimble_stats of less than a second ago, unless nothing was allocated or freed since. */
 thimble_status thimble_log_start(thimble_arena* arena, const char* path);
 thimble_status thimble_log_stop(thimble_arena* arena);
-
-typedef struct thimble_log_info {
-  size_t struct_size;
-  uint64_t events;            /* number of records in the log */
-  uint64_t allocations;       /* number of these that are allocations */
-  uint64_t peak_in_use;       /* largest sum of bytes asked for and not freed */
-  uint64_t reserved_at_start; /* bytes taken from the driver before the log began */
-  uint64_t peak_reserved;     /* most bytes taken from the driver */
-  uint64_t reserved_at_peak;  /* bytes taken from the driver at the time of peak_in_use */
-  uint64_t stitches;          /* number of blocks that were stitched */
-  uint64_t complete;          /* 0: it is not all that the process had to tell: see note */
-  uint64_t steps;             /* number of steps of training that began */
-  uint64_t plan_requests;     /* as in thimble_stats, to the last 64 requests */
-  uint64_t plan_hits;
-  uint64_t plan_repeats;
-  uint64_t swap_out_bytes; /* as in thimble_stats */
-  uint64_t swap_in_bytes;
-  uint64_t swap_wait_ns;
-  uint64_t peak_swapped;    /* most bytes on the host at once */
-  uint64_t limit;           /* as in thimble_stats; 0 if the log is too old to tell */
-  uint64_t out_of_memory;   /* number of requests that were refused, whoever asks again once */
-  uint64_t duration_ns;     /* until the last event */
-  uint64_t damaged_at;      /* number, from 1, of the record that ends a damaged log; 0: none */
-  uint64_t swapped_at_peak; /* bytes on the host at the time of peak_in_use */
-  char note[256];           /* why the log is not complete, in words; "" if it is */
-} thimble_log_info;
-
-/* Reads an event log, also one that is not complete: a program that runs or was killed is told to
- * its last event, a damaged log as far as it is sound. Writes it as a text trace to `trace`, and
- * what it tells to `info`; either may be NULL. */
-thimble_status thimble_log_convert(const char* log, const char* trace, thimble_log_info* info);
-
-/* What came of a replay. */
-typedef struct thimble_replay_info {
-  size_t struct_size;
-  uint64_t reached;      /* 0: a request before its end did not fit */
-  uint64_t fits;         /* 1: all of it, with the request that had failed */
-  uint64_t failed_bytes; /* of that request; 0 if the log has none */
-  uint64_t requests;     /* number of those that were served */
-  uint64_t peak_in_use;
-  uint64_t peak_reserved;
-} thimble_replay_info;
-
-/* The requests of an event log once more, in an arena with `options`, which must have a limit:
- * would they have fit? No byte of memory is touched. The end is the last request that failed; if
- * there is none, that of the log. */
-thimble_status thimble_replay_log(const char* log, const char* options, thimble_replay_info* info);
-
-/* Reads an event log. Writes it to `columns` as what the page of `thimble report` is made of
- * (allocator/observe/log_columns.h), and what it tells to `info`, which may be NULL. */
-thimble_status thimble_report_file(const char* log, const char* columns, thimble_log_info* info);
-
-/* What a plan comes to, in the units of its file. */
-typedef struct thimble_plan_info {
-  size_t struct_size;
-  uint64_t buffers;     /* number of them in the file */
-  uint64_t height;      /* end of the highest */
-  uint64_t lower_bound; /* most that is live at once: no plan is lower */
-} thimble_plan_info;
-
-/* Places buffers with known lifetimes as low as it can in `seconds`, so that no two that are live
- * together overlap. Reads lines id,lower,upper,size from the file `problem` (live from lower until
- * upper, which is excluded) and writes lines id,offset to `plan`, and what it comes to to `info`;
- * either may be NULL. The same seed searches in the same way. */
-thimble_status thimble_plan_file(const char* problem, const char* plan, double seconds,
-                                 uint64_t seed, thimble_plan_info* info);
-
-/* What a swap plan comes to. */
-typedef struct thimble_swap_info {
-  size_t struct_size;
-  uint64_t peak_before;  /* most bytes that are live in the step */
-  uint64_t peak_after;   /* most bytes on the device with the schedule */
-  uint64_t slowdown_ppm; /* how much longer a step takes, in millionths, if all is as modelled */
-  uint64_t bytes_out;    /* bytes copied to the host in a step */
-  uint64_t bytes_in;     /* bytes copied back */
-  uint64_t swaps;        /* number of times that a block leaves */
-  uint64_t bus_out;      /* bytes per second to the host that it was planned for */
-  uint64_t bus_in;       /* and back */
-  uint64_t peak_doa;     /* peak_after for the scores of AutoSwap, without slowdown */
-  uint64_t peak_aoa;
-  uint64_t peak_wdoa;
-  uint64_t peak_swdoa;
-  char policy[64]; /* which of the searches found it */
-} thimble_swap_info;
-
-/* Plans which blocks of a training step wait on the host, and when, so that the step needs less
- * memory. Reads a text trace with accesses (O lines) from the file `trace`, writes one line per
- * block that leaves to `schedule`, and what it comes to to `info`; either may be NULL. `options` is
- * key:value,key:value or NULL: limit (the largest peak that is low enough) or slowdown (percent of
- * a step that may be lost; 0), bus (13, 24, or OUT/IN in GB/s; 13) and run_ahead_ms (0). A limit
- * that no schedule keeps is OUT_OF_MEMORY. */
-thimble_status thimble_swap_file(const char* trace, const char* schedule, const char* options,
-                                 thimble_swap_info* info);
-
-/* What a plan for training on several GPUs comes to. */
-typedef struct thimble_harmony_info {
-  size_t struct_size;
-  uint64_t ns;             /* that an iteration takes, if all is as modelled */
-  uint64_t swap_in_bytes;  /* from the host to all GPUs, in an iteration */
-  uint64_t swap_out_bytes; /* and back */
-  uint64_t p2p_bytes;      /* between GPUs */
-  uint64_t peak_bytes;     /* most on any GPU */
-  uint64_t compute_ppm;    /* millionths of the GPUs' time in which they compute */
-  uint64_t bound_ns;       /* computing alone, if all but the last pack is run again; 0: unknown */
-  uint64_t swap_limit;     /* bytes that a plan may swap before that counts as lost time; 0: any */
-  uint64_t forward_packs;  /* number of them */
-  uint64_t backward_packs;
-  uint64_t is_pipeline; /* 0: dp, 1: pp */
-  /* Baselines, all 0 where one does not apply: virtual memory that evicts what was used least
-   * recently, and the published system's own search. */
-  uint64_t lru_dp_ns;
-  uint64_t lru_dp_swap_bytes;
-  uint64_t lru_dp_compute_ppm;
-  uint64_t lru_dp_recompute_ns;
-  uint64_t lru_dp_recompute_swap_bytes;
-  uint64_t lru_dp_recompute_compute_ppm;
-  uint64_t lru_pp_ns;
-  uint64_t lru_pp_swap_bytes;
-  uint64_t lru_pp_compute_ppm;
-  uint64_t lru_pp_recompute_ns;
-  uint64_t lru_pp_recompute_swap_bytes;
-  uint64_t lru_pp_recompute_compute_ppm;
-  uint64_t harmony_dp_ns;
-  uint64_t harmony_dp_swap_bytes;
-  uint64_t harmony_dp_compute_ppm;
-  uint64_t harmony_pp_ns;
-  uint64_t harmony_pp_swap_bytes;
-  uint64_t harmony_pp_compute_ppm;
-  uint64_t harmony_dp_prefetch_ns;
-  uint64_t harmony_dp_prefetch_swap_bytes;
-  uint64_t harmony_dp_prefetch_compute_ppm;
-  uint64_t harmony_pp_prefetch_ns;
-  uint64_t harmony_pp_prefetch_swap_bytes;
-  uint64_t harmony_pp_prefetch_compute_ppm;
-} thimble_harmony_info;
-
-/* Plans and simulates one iteration of training a model that is larger than its GPUs. Reads what
- * the layers cost from the file `profile` and the links between GPUs and host from `topology`
- * (NULL: one switch, as in the published figures). Writes the plan as JSON to `plan`, the times of
- * all its steps as JSON to `schedule`, and what it comes to to `info`; each may be NULL. `options`
- * is key:value,key:value: gpus (1 to 8), memory (of each GPU) and batch are needed; mode (dp, pp,
- * auto), rules (thimble, harmony), prefetch (on, off) and packers (published, all, or names with +
- * between) of rules harmony, keep (on, off: activations for the backward) and resident (on, off:
- * packs between iterations), seconds of search, swap_limit (bytes, off). Memory in which no plan
- * fits is OUT_OF_MEMORY. */
-thimble_status thimble_harmony_file(const char* profile, const char* topology, const char* options,
-                                    const char* plan, const char* schedule,
-                                    thimble_harmony_info* info);
 
 /* The state of the arena as JSON. Call with buffer NULL to learn the size (including the final
  * zero) in *bytes; a buffer that is too small is INVALID_ARGUMENT and *bytes tells the size. */

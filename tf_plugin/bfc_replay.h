@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /* The smallest memory, in steps of 2 MiB, in which TensorFlow's allocator, set up as for a GPU
- * without memory growth, serves the text trace at `path` (thimble_log_convert() writes one) from
- * its beginning to its end. NULL, or what is wrong; the text stays valid. */
+ * without memory growth, serves the text trace at `path` (the tool `log` of thimble_offline.h
+ * writes one) from its beginning to its end. NULL, or what is wrong; the text stays valid. */
 const char* thimble_bfc_fit(const char* path, uint64_t* bytes);
 
 #ifdef __cplusplus

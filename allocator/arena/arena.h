@@ -36,12 +36,12 @@
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/base/mutex.h"
+#include "allocator/base/stats.h"
 #include "allocator/driver/driver.h"
 #include "allocator/observe/event_log.h"
 #include "allocator/observe/key_names.h"
 #include "allocator/observe/oom_report.h"
 #include "allocator/observe/snapshot.h"
-#include "allocator/observe/stats.h"
 
 namespace thimble {
 

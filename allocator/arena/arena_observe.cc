@@ -50,24 +50,25 @@ void Arena::ReportOom(const Request& request) {
 void Arena::ReportPlan() {
   constexpr std::uint64_t kNowAndThen = 64;  // requests
   const PlanStats stats = space_->plan_stats();
-  if (const std::uint64_t plans = stats.plans + stats.retired; plans != reported_plans_) {
+  if (const std::uint64_t plans = stats.plans + stats.plans_retired; plans != reported_plans_) {
     reported_plans_ = plans;
-    Report(EventKind::kPlanned, stats.plans, stats.height, StreamId{stats.retired},
-           stats.lower_bound);
+    Report(EventKind::kPlanned, stats.plans, stats.plan_height, StreamId{stats.plans_retired},
+           stats.plan_lower_bound);
     space_->ReportPlaces();
   }
-  if (stats.requests < reported_planned_ + kNowAndThen) return;
-  reported_planned_ = stats.requests;
-  Report(EventKind::kPlan, stats.hits, stats.requests, StreamId{}, stats.repeats);
+  if (stats.plan_requests < reported_planned_ + kNowAndThen) return;
+  reported_planned_ = stats.plan_requests;
+  Report(EventKind::kPlan, stats.plan_hits, stats.plan_requests, StreamId{}, stats.plan_repeats);
 }
 
 void Arena::ReportSwap() {
   if (swapper_ == nullptr) return;
   const SwapStats stats = swapper_->stats();
-  if (stats.out_bytes + stats.in_bytes == reported_swapped_) return;
-  reported_swapped_ = stats.out_bytes + stats.in_bytes;
-  Report(EventKind::kSwap, stats.on_host, stats.out_bytes, StreamId{stats.wait_ns}, stats.in_bytes);
-  Report(EventKind::kCopy, 0, stats.out_ns, StreamId{}, stats.in_ns);
+  if (stats.swap_out_bytes + stats.swap_in_bytes == reported_swapped_) return;
+  reported_swapped_ = stats.swap_out_bytes + stats.swap_in_bytes;
+  Report(EventKind::kSwap, stats.swapped, stats.swap_out_bytes, StreamId{stats.swap_wait_ns},
+         stats.swap_in_bytes);
+  Report(EventKind::kCopy, 0, stats.swap_out_ns, StreamId{}, stats.swap_in_ns);
 }
 
 void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
@@ -126,8 +127,8 @@ ArenaStats Arena::StatsLocked() {
   stats.stitches = space_->stitches();
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
-  stats.plan = space_->plan_stats();
-  if (options_.swap) stats.swap = swapper_->stats();
+  static_cast<PlanStats&>(stats) = space_->plan_stats();
+  if (options_.swap) static_cast<SwapStats&>(stats) = swapper_->stats();
   return stats;
 }
 

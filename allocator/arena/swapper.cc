@@ -187,20 +187,20 @@ bool Swapper::Evict(SwapId id) {
   const Bytes bytes = table_.block(id).movable.bytes();
   void* const host = pool_->Take(bytes);
   if (host == nullptr) {
-    ++stats_.host_full;
+    ++stats_.swap_host_full;
     return false;
   }
   table_.BeginEvict(id, host);
-  const std::uint64_t copied_ns = stats_.out_ns;
+  const std::uint64_t copied_ns = stats_.swap_out_ns;
   absl::Status status = CopyWithoutMutex(table_.block(id), CopyDirection::kToHost);
   table_.EndCopy(id);
   const bool is_wanted = table_.block(id).state == SwapState::kEvicting;
   if (is_wanted && status.ok()) status = space_->Evict(table_.block(id).address);
   if (is_wanted && status.ok()) {
     table_.EndEvict(id);
-    stats_.out_bytes += bytes;
+    stats_.swap_out_bytes += bytes;
     look_again_at_ = 0;
-    Report(EventKind::kEvict, table_.block(id), stats_.out_ns - copied_ns, /*late=*/false);
+    Report(EventKind::kEvict, table_.block(id), stats_.swap_out_ns - copied_ns, /*late=*/false);
   } else {
     if (is_wanted) table_.CancelEvict(id);
     pool_->Give(host, bytes);
@@ -219,16 +219,16 @@ absl::Status Swapper::Fetch(SwapId id, Room room) {
   const Address address = table_.block(id).address;
   const auto fetch = [&] { return space_->Fetch(address); };
   absl::Status status = room == Room::kMake ? MakeRoom(fetch) : fetch();
-  const std::uint64_t copied_ns = stats_.in_ns;
+  const std::uint64_t copied_ns = stats_.swap_in_ns;
   if (status.ok()) status = CopyWithoutMutex(table_.block(id), CopyDirection::kToDevice);
   const SwapBlock& block = table_.block(id);
   if (status.ok()) {
     void* const host = block.host;
     table_.EndFetch(id);
     pool_->Give(host, block.movable.bytes());
-    stats_.in_bytes += block.movable.bytes();
-    if (room == Room::kMake) stats_.late_bytes += block.movable.bytes();
-    Report(EventKind::kFetch, block, stats_.in_ns - copied_ns, room == Room::kMake);
+    stats_.swap_in_bytes += block.movable.bytes();
+    if (room == Room::kMake) stats_.swap_late_bytes += block.movable.bytes();
+    Report(EventKind::kFetch, block, stats_.swap_in_ns - copied_ns, room == Room::kMake);
   } else {
     table_.CancelFetch(id);
   }
@@ -281,17 +281,17 @@ void Swapper::EndRound() {
   if (now - round_.begin < kBriefest) return;
   GoalSearch::Round round;
   round.elapsed_ns = static_cast<std::uint64_t>((now - round_.begin).count());
-  round.waited_ns = stats_.wait_ns - round_.wait_ns;
+  round.waited_ns = stats_.swap_wait_ns - round_.wait_ns;
   round.reserved = space_->reserved();
   space_->set_goal(RoundUp(goal_search_->After(round), space_->chunk_bytes()));
   const OpTime steps = 2 * table_.TakeLongestGap();
-  round_ = {now, table_.now() + std::max(steps, kShortest), stats_.wait_ns};
+  round_ = {now, table_.now() + std::max(steps, kShortest), stats_.swap_wait_ns};
   come_down_at_ = 0;
 }
 
 void Swapper::CountWait(Clock::time_point since) {
   const Clock::duration waited = Clock::now() - since;
-  stats_.wait_ns += static_cast<std::uint64_t>(waited.count());
+  stats_.swap_wait_ns += static_cast<std::uint64_t>(waited.count());
   turns_.Exclude(std::this_thread::get_id(), waited);
 }
 
@@ -312,7 +312,7 @@ absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
   if (status.ok()) status = driver.Copy(part.begin, host, part.bytes(), direction);
   const auto took = static_cast<std::uint64_t>((Clock::now() - begin).count());
   mutex_->Lock();
-  (direction == CopyDirection::kToHost ? stats_.out_ns : stats_.in_ns) += took;
+  (direction == CopyDirection::kToHost ? stats_.swap_out_ns : stats_.swap_in_ns) += took;
   return status;
 }
 
@@ -328,8 +328,8 @@ void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }
 
 SwapStats Swapper::stats() const {
   SwapStats stats = stats_;
-  stats.on_host = table_.on_host_bytes();
-  stats.goal = space_->goal();
+  stats.swapped = table_.on_host_bytes();
+  stats.swap_goal = space_->goal();
   return stats;
 }
 

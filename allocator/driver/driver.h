@@ -1,9 +1,11 @@
 // What Thimble needs of a device: fourteen calls. Everything above this file is written against
 // them and cannot tell the implementations apart:
 //
-//   HostDriver   memfd on Linux, as strict as CUDA                  (tests, TF's CPU device)
-//   CudaDriver   cuMem* of libcuda, opened at run time              (GPUs)
-//   FaultDriver, DelayDriver, CostDriver, TraceDriver, NvtxDriver   (wrap another driver)
+//   HostDriver   memfd on Linux, as strict as CUDA       (tests, TF's CPU device)
+//   CudaDriver   cuMem* of libcuda, opened at run time   (GPUs)
+//   NvtxDriver   wraps another one                       (tools)
+//
+// Tests wrap drivers to fail, delay and price their calls (//tests/drivers).
 //
 // The contract, from cuda.h; the conformance suite tests each rule on every driver:
 //   R1  A chunk is mapped whole and from its start (there is no offset to pass).

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "allocator/base/json.h"
 
 namespace thimble {
 namespace {
@@ -33,26 +31,22 @@ std::string PathBeside(const std::string& log, absl::string_view file) {
 }
 
 std::string ToJson(const OomReport& report) {
-  const std::vector<std::pair<const char*, std::uint64_t>> fields = {
-      {"kind", static_cast<std::uint64_t>(report.kind)},
-      {"requested", report.requested},
-      {"missing", report.missing},
-      {"in_use", report.in_use},
-      {"limit", report.limit},
-      {"capacity", CapacityOf(report)},
-      {"stitch", report.stitch ? 1 : 0},
-      {"plan", report.plan ? 1 : 0},
-      {"swap", report.swap.on ? 1 : 0},
-      {"watched", report.swap.watched ? 1 : 0},
-      {"fits_limit", report.fits_limit},
-      {"fits_stitch", report.fits_stitch ? 1 : 0},
-  };
-  return absl::StrCat("{",
-                      absl::StrJoin(fields, ", ",
-                                    [](std::string* out, const auto& field) {
-                                      absl::StrAppend(out, "\"", field.first, "\": ", field.second);
-                                    }),
-                      ", \"fits_swap\": \"", SwapCost(report), "\"}\n");
+  return absl::StrCat(JsonObject()
+                          .Add("kind", static_cast<int>(report.kind))
+                          .Add("requested", report.requested)
+                          .Add("missing", report.missing)
+                          .Add("in_use", report.in_use)
+                          .Add("limit", report.limit)
+                          .Add("capacity", CapacityOf(report))
+                          .Add("stitch", report.stitch)
+                          .Add("plan", report.plan)
+                          .Add("swap", report.swap.on)
+                          .Add("watched", report.swap.watched)
+                          .Add("fits_limit", report.fits_limit)
+                          .Add("fits_stitch", report.fits_stitch)
+                          .Add("fits_swap", SwapCost(report))
+                          .Text(),
+                      "\n");
 }
 
 }  // namespace thimble

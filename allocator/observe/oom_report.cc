@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "allocator/swap/machine.h"
+#include "allocator/base/bus.h"
 
 namespace thimble {
 namespace {
@@ -43,12 +43,11 @@ std::string HolderText(const OomReport::Holder& holder) {
                       holder.name.empty() ? absl::StrFormat("%#x", holder.key) : holder.name);
 }
 
-// What moving `bytes` takes on the machine that swap plans are made for by default: once, and once
+// What moving `bytes` takes on the bus that swap plans are made for by default: once, and once
 // in every step, out and back, while nothing else happens.
 std::string CopyTime(Bytes bytes, std::uint64_t step_ns) {
-  const swap::Machine machine;
-  const auto out = static_cast<double>(machine.out_bytes_per_second);
-  const auto in = static_cast<double>(machine.in_bytes_per_second);
+  constexpr auto out = static_cast<double>(kOutBytesPerSecond);
+  constexpr auto in = static_cast<double>(kInBytesPerSecond);
   const auto moved = static_cast<double>(bytes);
   std::string text =
       absl::StrFormat("%.1f ms at %.1f GiB/s", 1e3 * moved / out, out / static_cast<double>(kGiB));

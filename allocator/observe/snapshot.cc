@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "allocator/base/json.h"
 
 namespace thimble {
 namespace {
@@ -32,54 +33,10 @@ void AppendPiece(std::string* out, const Snapshot::Piece& piece) {
 }  // namespace
 
 std::string ToJson(const ArenaStats& stats) {
-  const std::vector<std::pair<const char*, std::uint64_t>> fields = {
-      {"in_use", stats.in_use},
-      {"magazines", stats.magazines},
-      {"free_small", stats.free_small},
-      {"free_large", stats.free_large},
-      {"spare", stats.spare},
-      {"reserved", stats.reserved},
-      {"vacant", stats.vacant},
-      {"limit", stats.limit},
-      {"peak_in_use", stats.peak_in_use},
-      {"peak_reserved", stats.peak_reserved},
-      {"largest_free", stats.largest_free},
-      {"largest_request", stats.largest_request},
-      {"alias_active", stats.alias_active},
-      {"alias_idle", stats.alias_idle},
-      {"live_blocks", stats.live_blocks},
-      {"allocations", stats.allocations},
-      {"stitches", stats.stitches},
-      {"stitch_hits", stats.stitch_hits},
-      {"out_of_memory", stats.out_of_memory},
-      {"plans", stats.plan.plans},
-      {"plans_retired", stats.plan.retired},
-      {"plan_seats", stats.plan.seats},
-      {"plan_requests", stats.plan.requests},
-      {"plan_hits", stats.plan.hits},
-      {"plan_repairs", stats.plan.repairs},
-      {"plan_misses", stats.plan.misses},
-      {"plan_homeless", stats.plan.homeless},
-      {"plan_height", stats.plan.height},
-      {"plan_lower_bound", stats.plan.lower_bound},
-      {"plan_repeats", stats.plan.repeats},
-      {"plans_stale", stats.plan.stale},
-      {"swapped", stats.swap.on_host},
-      {"swap_out_bytes", stats.swap.out_bytes},
-      {"swap_in_bytes", stats.swap.in_bytes},
-      {"swap_late_bytes", stats.swap.late_bytes},
-      {"swap_wait_ns", stats.swap.wait_ns},
-      {"swap_out_ns", stats.swap.out_ns},
-      {"swap_in_ns", stats.swap.in_ns},
-      {"swap_goal", stats.swap.goal},
-      {"swap_host_full", stats.swap.host_full},
-  };
-  return absl::StrCat("{",
-                      absl::StrJoin(fields, ",",
-                                    [](std::string* out, const auto& field) {
-                                      absl::StrAppend(out, "\"", field.first, "\":", field.second);
-                                    }),
-                      "}");
+  JsonObject object;
+#define THIMBLE_STATISTIC(name, meaning) object.Add(#name, stats.name);
+#include "allocator/base/statistics.def"
+  return object.Text();
 }
 
 std::string ToJson(const Snapshot& snapshot) {

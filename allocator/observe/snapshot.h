@@ -7,7 +7,7 @@
 
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
-#include "allocator/observe/stats.h"
+#include "allocator/base/stats.h"
 
 namespace thimble {
 

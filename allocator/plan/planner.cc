@@ -95,8 +95,8 @@ void Planner::CloseSeason() {
       new_seats * kCalm <= season_requests_ && new_conflicts * kCalm <= seats_.new_conflicts();
   calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
   calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
-  const std::uint64_t planned = stats_.requests - mark_.requests;
-  const std::uint64_t failed = planned - (stats_.hits - mark_.hits);
+  const std::uint64_t planned = stats_.plan_requests - mark_.requests;
+  const std::uint64_t failed = planned - (stats_.plan_hits - mark_.hits);
   last_failed_ = failed;
   // Not before a whole season: at first, blocks of the old order stand in the way.
   const bool is_judged = serving_ && season_ > serving_since_;
@@ -124,8 +124,8 @@ void Planner::CloseSeason() {
   low_ = least + (seats_.peak_bytes() - least) / kHardlyMore;
   peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
   seats_.ResetPeak();
-  mark_ = {seats_.new_seats(), seats_.new_conflicts(), seats_.restored_uses(), stats_.requests,
-           stats_.hits};
+  mark_ = {seats_.new_seats(), seats_.new_conflicts(), seats_.restored_uses(), stats_.plan_requests,
+           stats_.plan_hits};
 }
 
 void Planner::SetSeasonLength() {
@@ -149,7 +149,7 @@ bool Planner::IsRestored() {
   if (season_ >= kStale || CalmIsLong()) {
     restored_ = false;
     seats_.ForgetBefore(1);
-    ++stats_.stale;
+    ++stats_.plans_stale;
   }
   return false;
 }
@@ -211,7 +211,7 @@ void Planner::Retire() {
   // What was never good will hardly be so next time.
   if (was_good_) next_pause_ = 1;
   pause_ = next_pause_;
-  ++stats_.retired;
+  ++stats_.plans_retired;
 }
 
 // --- Planning ----------------------------------------------------------------------------------
@@ -296,8 +296,8 @@ void Planner::Activate(bool region_is_whole) {
     for (SeatId id = 0; id < seats_.end(); ++id) seats_.SetPlace(id, waiting_->places[id]);
     LayFloor();
     region_ = waiting_->region;
-    stats_.height = waiting_->kept + region_.bytes();
-    stats_.lower_bound = waiting_->peak;
+    stats_.plan_height = waiting_->kept + region_.bytes();
+    stats_.plan_lower_bound = waiting_->peak;
     ++stats_.plans;
     serving_ = true;
     serving_since_ = season_;
@@ -339,8 +339,8 @@ std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {
 
 PlanStats Planner::stats() const {
   PlanStats stats = stats_;
-  stats.seats = seats_.size();
-  if (!serving_) stats.height = stats.lower_bound = 0;
+  stats.plan_seats = seats_.size();
+  if (!serving_) stats.plan_height = stats.plan_lower_bound = 0;
   return stats;
 }
 
@@ -352,8 +352,9 @@ void Planner::CheckInvariants() const {
     THIMBLE_CHECK(cells.begin == CellsOf(id).begin && cells.end == CellsOf(id).end,
                   "L1: a place has the wrong cells");
   }
-  THIMBLE_CHECK(stats_.requests == stats_.hits + stats_.misses + stats_.homeless,
-                "L2: a request was counted twice or not at all");
+  THIMBLE_CHECK(
+      stats_.plan_requests == stats_.plan_hits + stats_.plan_misses + stats_.plan_homeless,
+      "L2: a request was counted twice or not at all");
 }
 
 }  // namespace thimble

@@ -35,10 +35,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "allocator/base/bytes.h"
+#include "allocator/base/stats.h"
 #include "allocator/plan/conflict_problem.h"
 #include "allocator/plan/floor.h"
 #include "allocator/plan/plan_file.h"
-#include "allocator/plan/plan_stats.h"
 #include "allocator/plan/problem.h"
 #include "allocator/plan/seat_table.h"
 #include "allocator/vmm/alias_space.h"
@@ -75,14 +75,14 @@ class Planner {
   // Where the request is to go, if a plan serves and has a place for it; else nullptr.
   const Place* FindPlace(SeatId id) {
     if (!serving_) return nullptr;
-    ++stats_.requests;
+    ++stats_.plan_requests;
     if (id != kNoSeat && HasPlace(id)) return &seats_.seat(id).place;
-    ++stats_.homeless;
+    ++stats_.plan_homeless;
     return nullptr;
   }
   void CountHit(SeatId id) {
-    ++stats_.hits;
-    if (seats_.MarkSatHere(id)) ++stats_.repeats;
+    ++stats_.plan_hits;
+    if (seats_.MarkSatHere(id)) ++stats_.plan_repeats;
   }
   // The place of `id` is occupied: another one for which `is_free(offset)` is true and which no
   // seat in conflict has. It is the seat's from now on.
@@ -91,11 +91,11 @@ class Planner {
     for (const Bytes offset : PlacesWithoutConflict(id)) {
       if (!is_free(offset)) continue;
       Move(id, offset);
-      ++stats_.repairs;
+      ++stats_.plan_repairs;
       CountHit(id);
       return offset;
     }
-    ++stats_.misses;
+    ++stats_.plan_misses;
     return std::nullopt;
   }
 

@@ -1,13 +1,15 @@
 """Tests of thimble.h written in C."""
 
-def c_test(name):
-    """Builds NAME.c twice: against libthimble.so alone, and with the core linked in for ASan.
+def c_test(name, offline = False):
+    """Builds NAME.c twice: against the libraries alone, and with their code linked in for ASan.
 
-    The library is only ever used without sanitizers, which want to be in the program.
+    Libraries are only ever used without sanitizers, which want to be in the program.
 
     Args:
       name: of the test; its source is NAME.c.
+      offline: whether it uses thimble_offline.h too.
     """
+    packages = ["//allocator"] + (["//allocator/offline"] if offline else [])
     sources = [
         name + ".c",
         "expect.h",
@@ -15,8 +17,10 @@ def c_test(name):
     native.cc_test(
         name = name,
         size = "small",
-        srcs = sources + ["//allocator:libthimble.so"],
-        deps = ["//allocator:thimble_h"],
+        srcs = sources + ["//allocator:libthimble.so"] +
+               (["//allocator/offline:libthimble_offline.so"] if offline else []),
+        deps = ["//allocator:thimble_h"] +
+               (["//allocator/offline:thimble_offline_h"] if offline else []),
     )
     native.cc_test(
         name = name + "_static",
@@ -25,5 +29,5 @@ def c_test(name):
         tags = [
             "asan",
         ],
-        deps = ["//allocator:c_api"],
+        deps = [package + ":c_api" for package in packages],
     )

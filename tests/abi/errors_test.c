@@ -37,10 +37,6 @@ static void NullArgumentsAreNamed(thimble_arena* arena) {
   EXPECT_INVALID(thimble_peak_end(arena, 4711), "peak mark 4711 is not set");
   EXPECT_INVALID(thimble_explain_text(NULL, NULL, NULL, &bytes), "arena is null");
   EXPECT_INVALID(thimble_explain_text(arena, NULL, NULL, NULL), "bytes is null");
-  thimble_replay_info replay = {.struct_size = sizeof(replay)};
-  EXPECT_INVALID(thimble_replay_log(NULL, "limit:1GiB", &replay), "log is null");
-  EXPECT_INVALID(thimble_replay_log("log", "limit:1GiB", NULL), "info is null");
-  EXPECT_INVALID(thimble_replay_log("log", "stitch:on", &replay), "a replay needs a limit");
   EXPECT_INVALID(thimble_snapshot(NULL, NULL, &bytes), "arena is null");
   EXPECT_INVALID(thimble_snapshot(arena, NULL, NULL), "bytes is null");
   EXPECT_INVALID(thimble_check(NULL), "arena is null");

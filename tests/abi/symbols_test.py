@@ -1,4 +1,4 @@
-"""What libthimble.so shows to the loader: the functions of thimble.h, and nothing that can fail.
+"""What libraries show to the loader: the functions of their headers, and nothing that can fail.
 
 P7 of the reliability promises: it loads anywhere. Static thread-local storage is a small pool that
 all libraries of a process share, so a library that insists on it may not load at all.
@@ -11,31 +11,34 @@ import unittest
 
 LIBRARY = pathlib.Path("allocator/libthimble.so")
 HEADER = pathlib.Path("allocator/thimble.h")
+OFFLINE = pathlib.Path("allocator/offline/libthimble_offline.so")
+OFFLINE_HEADER = pathlib.Path("allocator/offline/thimble_offline.h")
 
 
 def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def exported():
+def exported(library):
     """(type, name) of every symbol other libraries can link against."""
-    lines = run("nm", "--dynamic", "--defined-only", str(LIBRARY)).splitlines()
+    lines = run("nm", "--dynamic", "--defined-only", str(library)).splitlines()
     symbols = [line.split()[-2:] for line in lines]
     return [(kind, name.partition("@")[0]) for kind, name in symbols if kind.isupper()]
 
 
-def declared():
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+def declared(header):
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
     return re.findall(r"\b(thimble_\w+)\s*\(", text)
 
 
 class Symbols(unittest.TestCase):
 
     def test_exports_exactly_the_functions_of_the_header(self):
-        self.assertGreater(len(declared()), 10)
-        self.assertEqual(len(declared()), len(set(declared())))
-        self.assertEqual(sorted(name for _, name in exported()), sorted(declared()))
-        self.assertEqual({kind for kind, _ in exported()}, {"T"})
+        for library, header, least in ((LIBRARY, HEADER, 10), (OFFLINE, OFFLINE_HEADER, 2)):
+            names = declared(header)
+            self.assertGreaterEqual(len(names), least)
+            self.assertEqual(sorted(name for _, name in exported(library)), sorted(names))
+            self.assertEqual({kind for kind, _ in exported(library)}, {"T"})
 
     def test_needs_no_static_thread_local_storage(self):
         dynamic = run("readelf", "--dynamic", "--wide", str(LIBRARY))

@@ -227,111 +227,7 @@ static void TheLogRecordsWhatHappens(thimble_arena* arena) {
   const long records = (ftell(file) - 16) / 48;
   EXPECT(records >= 4); /* the three, and what is reserved */
   fclose(file);
-  thimble_log_info info = {.struct_size = sizeof(info)};
-  EXPECT_OK(thimble_log_convert(path, NULL, &info));
-  EXPECT(info.events == (uint64_t)records && info.allocations == 1 && info.peak_in_use == 5000);
-  EXPECT(info.complete == 1 && info.stitches == StatsOf(arena).stitches);
-  EXPECT(info.peak_reserved == StatsOf(arena).reserved);
-  EXPECT_ERROR(thimble_log_convert("/no/such/log", NULL, &info), THIMBLE_UNAVAILABLE, "/no/such");
   remove(path);
-}
-
-static void PlansAreMadeFromFiles(void) {
-  char problem[4096];
-  char plan[4096 + 8];
-  const char* folder = getenv("TEST_TMPDIR");
-  snprintf(problem, sizeof(problem), "%s/use_test.%d.csv", folder ? folder : "/tmp", (int)getpid());
-  snprintf(plan, sizeof(plan), "%s.plan", problem);
-  FILE* file = fopen(problem, "w");
-  EXPECT(file != NULL);
-  fputs("id,lower,upper,size\na,0,10,100\nb,0,5,60\nc,5,10,50\n", file);
-  fclose(file);
-  thimble_plan_info info = {.struct_size = sizeof(info)};
-  EXPECT_OK(thimble_plan_file(problem, plan, 1, 1, &info));
-  EXPECT(info.buffers == 3 && info.height == 160 && info.lower_bound == 160);
-  file = fopen(plan, "r");
-  EXPECT(file != NULL);
-  char line[64];
-  EXPECT(fgets(line, sizeof(line), file) != NULL && strcmp(line, "id,offset\n") == 0);
-  fclose(file);
-  EXPECT_OK(thimble_plan_file(problem, NULL, 0, 1, NULL));
-  EXPECT_ERROR(thimble_plan_file(problem, NULL, -1, 1, &info), THIMBLE_INVALID_ARGUMENT, "-1");
-  EXPECT_ERROR(thimble_plan_file("/no/such", NULL, 1, 1, &info), THIMBLE_UNAVAILABLE, "/no/such");
-  EXPECT_ERROR(thimble_plan_file(NULL, NULL, 1, 1, &info), THIMBLE_INVALID_ARGUMENT, "problem");
-  remove(problem);
-  remove(plan);
-}
-
-static void SwapsArePlannedFromFiles(void) {
-  char trace[4096];
-  char schedule[4096 + 8];
-  const char* folder = getenv("TEST_TMPDIR");
-  snprintf(trace, sizeof(trace), "%s/use_test.%d.trace", folder ? folder : "/tmp", (int)getpid());
-  snprintf(schedule, sizeof(schedule), "%s.csv", trace);
-  FILE* file = fopen(trace, "w");
-  EXPECT(file != NULL);
-  fputs(
-      "A 1 20000000\nS\nO a 0.01 r:1 w:\nO b 0.01 r: w:\nA 2 10000000\nO c 0.01 r: w:2\nF 2\n"
-      "O d 0.01 r: w:\nO e 0.01 r:1 w:\nS\n",
-      file);
-  fclose(file);
-  thimble_swap_info info = {.struct_size = sizeof(info)};
-  EXPECT_OK(thimble_swap_file(trace, schedule, "bus:24", &info));
-  EXPECT(info.peak_before == 30000000 && info.peak_after == 20000000 && info.slowdown_ppm == 0);
-  EXPECT(info.bytes_out == 20000000 && info.bytes_in == 20000000 && info.swaps == 1);
-  EXPECT(info.peak_doa == 20000000 && info.policy[0] != 0);
-  file = fopen(schedule, "r");
-  EXPECT(file != NULL);
-  char line[128];
-  EXPECT(fgets(line, sizeof(line), file) != NULL && strncmp(line, "block,key,bytes,", 16) == 0);
-  fclose(file);
-  EXPECT_OK(thimble_swap_file(trace, NULL, NULL, NULL));
-  EXPECT_ERROR(thimble_swap_file(trace, NULL, "limit:1", &info), THIMBLE_OUT_OF_MEMORY, "1 bytes");
-  EXPECT_ERROR(thimble_swap_file(trace, NULL, "speed:1", &info), THIMBLE_INVALID_ARGUMENT, "speed");
-  EXPECT_ERROR(thimble_swap_file("/no/such", NULL, "", &info), THIMBLE_UNAVAILABLE, "/no/such");
-  EXPECT_ERROR(thimble_swap_file(NULL, NULL, "", &info), THIMBLE_INVALID_ARGUMENT, "trace");
-  remove(trace);
-  remove(schedule);
-}
-
-static void TrainingIsPlannedFromFiles(void) {
-  char profile[4096];
-  char plan[4096 + 8];
-  const char* folder = getenv("TEST_TMPDIR");
-  snprintf(profile, sizeof(profile), "%s/use_test.%d.csv", folder ? folder : "/tmp", (int)getpid());
-  snprintf(plan, sizeof(plan), "%s.json", profile);
-  FILE* file = fopen(profile, "w");
-  EXPECT(file != NULL);
-  fputs(
-      "ubatch,layer,weight_bytes,fwd_gpu_s,bwd_gpu_s,upd_cpu_s,fwd_mem_bytes,bwd_mem_bytes,x_"
-      "elems\n"
-      "1,0,1000000,1,3,0.1,2000000,3000000,1000\n1,1,1000000,1,3,0.1,2000000,3000000,1000\n",
-      file);
-  fclose(file);
-  const char* options = "gpus:1,memory:1GiB,batch:2,seconds:0.01";
-  thimble_harmony_info info = {.struct_size = sizeof(info)};
-  EXPECT_OK(thimble_harmony_file(profile, NULL, options, plan, NULL, &info));
-  EXPECT(info.ns > 12000000000 && info.ns < 13000000000 && info.bound_ns == 12000000000);
-  EXPECT(info.backward_packs > 0 && info.peak_bytes > 3000000 && info.peak_bytes < 1073741824);
-  EXPECT(info.lru_dp_ns > 0 && info.harmony_pp_prefetch_ns >= info.ns);
-  file = fopen(plan, "r");
-  EXPECT(file != NULL);
-  char line[128];
-  EXPECT(fgets(line, sizeof(line), file) != NULL && strncmp(line, "{\"mode\":", 8) == 0);
-  fclose(file);
-  EXPECT_OK(thimble_harmony_file(profile, NULL, options, NULL, NULL, NULL));
-  EXPECT_ERROR(thimble_harmony_file(profile, NULL, "gpus:1,memory:1MiB,batch:2", NULL, NULL, NULL),
-               THIMBLE_OUT_OF_MEMORY, "layer 0 needs");
-  EXPECT_ERROR(thimble_harmony_file(profile, NULL, "gpus:9", NULL, NULL, NULL),
-               THIMBLE_INVALID_ARGUMENT, "9");
-  EXPECT_ERROR(thimble_harmony_file(profile, NULL, NULL, NULL, NULL, NULL),
-               THIMBLE_INVALID_ARGUMENT, "memory");
-  EXPECT_ERROR(thimble_harmony_file("/no/such", NULL, options, NULL, NULL, NULL),
-               THIMBLE_UNAVAILABLE, "/no/such");
-  EXPECT_ERROR(thimble_harmony_file(NULL, NULL, options, NULL, NULL, NULL),
-               THIMBLE_INVALID_ARGUMENT, "profile");
-  remove(profile);
-  remove(plan);
 }
 
 int main(void) {
@@ -350,9 +246,6 @@ int main(void) {
   TrimGivesMemoryBackAndPeaksRestart(arena);
   TheLimitCanChange(arena);
   SnapshotIsJsonOfTheAnnouncedSize(arena);
-  PlansAreMadeFromFiles();
-  SwapsArePlannedFromFiles();
-  TrainingIsPlannedFromFiles();
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();
   AStreamCanEnd(arena);

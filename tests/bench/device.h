@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "allocator/driver/cost_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "tests/bench/timed_driver.h"
+#include "tests/drivers/cost_driver.h"
 
 namespace thimble::bench {
 

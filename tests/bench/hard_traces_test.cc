@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/cost_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
 #include "tests/bench/workload.h"
+#include "tests/drivers/cost_driver.h"
 #include "tests/workloads/generators.h"
 
 namespace thimble::bench {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/bench/json.h"
+#include "allocator/base/json.h"
 #include "tests/bench/progress.h"
 #include "tests/bench/subject.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "allocator/observe/trace_text.h"
+#include "allocator/offline/logs/trace_text.h"
 #include "gtest/gtest.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/overlap_oracle.h"

@@ -60,7 +60,7 @@ class Training {
     return ticks;
   }
 
-  PlanStats plan() { return arena_->GetStats().plan; }
+  PlanStats plan() { return arena_->GetStats(); }
 
  private:
   Device device_;

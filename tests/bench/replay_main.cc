@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/observe/log_trace.h"
+#include "allocator/offline/logs/log_trace.h"
 #include "tests/bench/arguments.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/overlap_oracle.h"

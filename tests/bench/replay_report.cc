@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tests/bench/json.h"
+#include "allocator/base/json.h"
 
 namespace thimble::bench {
 namespace {

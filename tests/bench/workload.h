@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/observe/trace_text.h"
+#include "allocator/offline/logs/trace_text.h"
 #include "tests/bench/policy.h"
 
 namespace thimble::bench {

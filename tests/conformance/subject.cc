@@ -6,13 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/driver/cost_driver.h"
 #include "allocator/driver/cuda_driver.h"
-#include "allocator/driver/delay_driver.h"
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
-#include "allocator/driver/trace_driver.h"
 #include "tests/conformance/simulated_cuda.h"
+#include "tests/drivers/cost_driver.h"
+#include "tests/drivers/delay_driver.h"
+#include "tests/drivers/fault_driver.h"
 
 namespace thimble {
 namespace {
@@ -91,11 +90,6 @@ std::unique_ptr<Subject> MakeHost2MiB() { return std::make_unique<HostSubject>(2
 std::unique_ptr<Subject> MakeCuda() { return std::make_unique<CudaSubject>(); }
 std::unique_ptr<Subject> MakeFault() { return std::make_unique<WrappedSubject<FaultDriver>>(); }
 std::unique_ptr<Subject> MakeCost() { return std::make_unique<WrappedSubject<CostDriver>>(); }
-std::unique_ptr<Subject> MakeTrace() {
-  return std::make_unique<WrappedSubject<TraceDriver>>([](const std::string& line) {
-    if (line.empty()) ADD_FAILURE() << "a call without a line";
-  });
-}
 std::unique_ptr<Subject> MakeDelay() {
   DelayOptions options;
   options.max_us = 1;  // the suite makes many thousand calls
@@ -111,7 +105,6 @@ std::vector<SubjectKind> AllSubjects() {
   return {
       {"Host4KiB", MakeHost4KiB}, {"Host2MiB", MakeHost2MiB}, {"CudaOverSimulator", MakeCuda},
       {"FaultOff", MakeFault},    {"Delay", MakeDelay},       {"Cost", MakeCost},
-      {"Trace", MakeTrace},
   };
 }
 

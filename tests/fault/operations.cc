@@ -94,7 +94,7 @@ int StepsUntilDue() {
   EXPECT_TRUE(scene.Open().ok());
   Checkered(20)(scene);
   int steps = 0;
-  while (scene.stats().plan.plans == 0 && steps < 1000) {
+  while (scene.stats().plans == 0 && steps < 1000) {
     RunStep(scene);
     ++steps;
   }
@@ -105,7 +105,7 @@ void PlanIsDue(Scene& scene) {
   static const int steps = StepsUntilDue();
   Checkered(20)(scene);
   for (int i = 0; i < steps; ++i) RunStep(scene);
-  ASSERT_EQ(scene.stats().plan.plans, 0u);
+  ASSERT_EQ(scene.stats().plans, 0u);
 }
 
 // Every tag is taken by a stream that has freed something.
@@ -158,7 +158,7 @@ bool EmptiedMagazines(Stats before, Stats after) {
   return before.magazines > 0 && after.magazines == 0;
 }
 bool FollowsPlan(Stats before, Stats after) {
-  return after.plan.plans == before.plan.plans + 1 && after.plan.hits == 1 &&
+  return after.plans == before.plans + 1 && after.plan_hits == 1 &&
          after.reserved < before.reserved;
 }
 bool RanOut(Stats before, Stats after) { return after.out_of_memory == before.out_of_memory + 1; }

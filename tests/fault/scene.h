@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
+#include "tests/drivers/fault_driver.h"
 #include "tests/model/oracle.h"
 #include "tests/workloads/random.h"
 

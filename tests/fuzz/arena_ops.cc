@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/delay_driver.h"
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
+#include "tests/drivers/delay_driver.h"
+#include "tests/drivers/fault_driver.h"
 #include "tests/fuzz/input.h"
 
 namespace thimble {

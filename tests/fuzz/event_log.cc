@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "allocator/observe/log_columns.h"
 #include "allocator/observe/log_format.h"
-#include "allocator/observe/log_reader.h"
-#include "allocator/observe/log_summary.h"
+#include "allocator/offline/logs/log_columns.h"
+#include "allocator/offline/logs/log_reader.h"
+#include "allocator/offline/logs/log_summary.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "allocator/harmony/costs.h"
-#include "allocator/harmony/profile.h"
+#include "allocator/offline/harmony/costs.h"
+#include "allocator/offline/harmony/profile.h"
 #include "tests/fuzz/input.h"
 
 namespace {

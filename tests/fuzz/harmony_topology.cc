@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "allocator/harmony/network.h"
-#include "allocator/harmony/server.h"
+#include "allocator/offline/harmony/network.h"
+#include "allocator/offline/harmony/server.h"
 #include "tests/fuzz/input.h"
 
 namespace thimble::harmony {

@@ -1,7 +1,7 @@
 // ParseProblemCsv: any text is either refused with its place, or it is a sound problem, whose plan
 // is valid.
 #include "absl/strings/match.h"
-#include "allocator/plan/csv.h"
+#include "allocator/offline/plan/csv.h"
 #include "allocator/plan/solver.h"
 #include "allocator/plan/validator.h"
 #include "tests/fuzz/input.h"

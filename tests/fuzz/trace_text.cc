@@ -1,6 +1,6 @@
 // ParseTrace: any text is either refused with its place, or it is the same trace when it is written
 // out and read again.
-#include "allocator/observe/trace_text.h"
+#include "allocator/offline/logs/trace_text.h"
 
 #include <string>
 

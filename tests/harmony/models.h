@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "allocator/harmony/profile.h"
-#include "allocator/harmony/server.h"
+#include "allocator/offline/harmony/profile.h"
+#include "allocator/offline/harmony/server.h"
 
 namespace thimble::harmony {
 

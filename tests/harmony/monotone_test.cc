@@ -3,9 +3,9 @@
 #include <optional>
 #include <random>
 
-#include "allocator/harmony/report.h"
-#include "allocator/harmony/search.h"
-#include "allocator/harmony/shape.h"
+#include "allocator/offline/harmony/report.h"
+#include "allocator/offline/harmony/search.h"
+#include "allocator/offline/harmony/shape.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"
 

@@ -40,6 +40,8 @@ class ProfileFiles(unittest.TestCase):
             self.assertGreater(line[name], 0, name)
         self.assertLessEqual(line["peak_bytes"], 2**30)
         self.assertEqual(line["swap_bytes"], line["swap_in_bytes"] + line["swap_out_bytes"])
+
+    def check_baselines(self, line):
         names = {"lru_dp", "lru_dp_recompute", "lru_pp", "lru_pp_recompute", "harmony_dp",
                  "harmony_pp", "harmony_dp_prefetch", "harmony_pp_prefetch"}
         self.assertEqual(set(line["baselines"]), names)

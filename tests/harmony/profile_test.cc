@@ -1,10 +1,10 @@
 // Profiles: what is read, and one clear message for what is wrong.
-#include "allocator/harmony/profile.h"
+#include "allocator/offline/harmony/profile.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "allocator/harmony/costs.h"
+#include "allocator/offline/harmony/costs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

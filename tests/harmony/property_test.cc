@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <random>
 
-#include "allocator/harmony/published_search.h"
-#include "allocator/harmony/search.h"
-#include "allocator/harmony/shape.h"
-#include "allocator/harmony/simulator.h"
-#include "allocator/harmony/validator.h"
+#include "allocator/offline/harmony/published_search.h"
+#include "allocator/offline/harmony/search.h"
+#include "allocator/offline/harmony/shape.h"
+#include "allocator/offline/harmony/simulator.h"
+#include "allocator/offline/harmony/validator.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"
 

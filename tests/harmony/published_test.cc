@@ -1,11 +1,11 @@
 // The published system: its own figures have to come out.
 #include <vector>
 
-#include "allocator/harmony/lru.h"
-#include "allocator/harmony/packers.h"
-#include "allocator/harmony/published_search.h"
-#include "allocator/harmony/published_timing.h"
-#include "allocator/harmony/validator.h"
+#include "allocator/offline/harmony/lru.h"
+#include "allocator/offline/harmony/packers.h"
+#include "allocator/offline/harmony/published_search.h"
+#include "allocator/offline/harmony/published_timing.h"
+#include "allocator/offline/harmony/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"

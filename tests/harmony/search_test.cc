@@ -1,16 +1,16 @@
 // The search: better than the published system's, within memory, and always the same.
-#include "allocator/harmony/search.h"
+#include "allocator/offline/harmony/search.h"
 
 #include <algorithm>
 #include <limits>
 #include <random>
 
-#include "allocator/harmony/json.h"
-#include "allocator/harmony/published_search.h"
-#include "allocator/harmony/report.h"
-#include "allocator/harmony/shape.h"
-#include "allocator/harmony/simulator.h"
-#include "allocator/harmony/validator.h"
+#include "allocator/offline/harmony/json.h"
+#include "allocator/offline/harmony/published_search.h"
+#include "allocator/offline/harmony/report.h"
+#include "allocator/offline/harmony/shape.h"
+#include "allocator/offline/harmony/simulator.h"
+#include "allocator/offline/harmony/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"
@@ -26,14 +26,15 @@ TEST(Search, Bert96IsFasterThanPublishedAndSwapsAFortiethOfLru) {
   settings.batch = 32;
   settings.seconds = 1;
   const Server server = PublishedServer(2, 10 * kGiBBytes);
+  const Baselines baselines = MakeBaselines(profile, server, settings.batch);
   for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
     settings.mode = mode;
     const auto report = MakeReport(profile, server, settings);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->schedule.plan.mode, mode);
-    EXPECT_LT(report->schedule.seconds, 0.95 * report->baselines[kHarmonyPpPrefetch]->seconds);
-    EXPECT_LT(report->schedule.seconds, 0.9 * report->baselines[kHarmonyPp]->seconds);
-    EXPECT_LT(report->schedule.swap_bytes() * 40, report->baselines[kLruDp]->swap_bytes);
+    EXPECT_LT(report->schedule.seconds, 0.95 * baselines[kHarmonyPpPrefetch]->seconds);
+    EXPECT_LT(report->schedule.seconds, 0.9 * baselines[kHarmonyPp]->seconds);
+    EXPECT_LT(report->schedule.swap_bytes() * 40, baselines[kLruDp]->swap_bytes);
   }
 }
 

@@ -1,10 +1,10 @@
 // Topologies, and how links are shared.
-#include "allocator/harmony/server.h"
+#include "allocator/offline/harmony/server.h"
 
 #include <string>
 #include <vector>
 
-#include "allocator/harmony/network.h"
+#include "allocator/offline/harmony/network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

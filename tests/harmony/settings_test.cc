@@ -1,7 +1,9 @@
 // Settings in words, and what a report refuses.
-#include "allocator/harmony/settings.h"
+#include "allocator/offline/harmony/settings.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -12,14 +14,24 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Message(absl::string_view text) {
-  return std::string(ParseSettings(text).status().message());
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+std::string Message(const std::string& key, const std::string& value) {
+  return std::string(ReadSettings({{key, value}}).status().message());
 }
 
 TEST(Settings, AreRead) {
-  const auto settings = ParseSettings(
-      "gpus:2,memory:10GiB,batch:32,mode:pp,rules:harmony,prefetch:on,packers:published,keep:off,"
-      "resident:off,seconds:1.5,swap_limit:1GiB");
+  const auto settings = ReadSettings({{"gpus", "2"},
+                                      {"memory", "10GiB"},
+                                      {"batch", "32"},
+                                      {"mode", "pp"},
+                                      {"rules", "harmony"},
+                                      {"prefetch", "on"},
+                                      {"packers", "published"},
+                                      {"keep", "off"},
+                                      {"resident", "off"},
+                                      {"seconds", "1.5"},
+                                      {"swap_limit", "1GiB"}});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->gpus, 2);
   EXPECT_EQ(settings->memory_bytes, 10 * kGiBBytes);
@@ -31,28 +43,28 @@ TEST(Settings, AreRead) {
   EXPECT_FALSE(settings->keep || settings->resident);
   EXPECT_EQ(settings->seconds, 1.5);
   EXPECT_EQ(settings->swap_limit, kGiBBytes);
-  EXPECT_EQ(ParseSettings("swap_limit:off,mode:auto")->swap_limit, 0);
-  EXPECT_EQ(ParseSettings("packers:all")->packers, DefaultPackers());
-  EXPECT_EQ(ParseSettings("packers:greedy_addx+reuse")->packers,
+  EXPECT_EQ(ReadSettings({{"swap_limit", "off"}, {"mode", "auto"}})->swap_limit, 0);
+  EXPECT_EQ(ReadSettings(Values{{"packers", "all"}})->packers, DefaultPackers());
+  EXPECT_EQ(ReadSettings(Values{{"packers", "greedy_addx+reuse"}})->packers,
             (PackerList{Packer::kGreedyAddx, Packer::kReuse}));
 }
 
 TEST(Settings, AreRefusedWithARemedy) {
-  EXPECT_THAT(Message("gpus:9"), HasSubstr("gpus '9' is not a whole number from 1 to 8"));
-  EXPECT_THAT(Message("batch:0"), HasSubstr("batch '0'"));
-  EXPECT_THAT(Message("memory:much"), HasSubstr("'much'"));
-  EXPECT_THAT(Message("memory:0"), HasSubstr("memory '0' is not from 1 byte"));
-  EXPECT_THAT(Message("mode:tp"), HasSubstr("mode 'tp' is not known: write dp, pp or auto"));
-  EXPECT_THAT(Message("rules:x"), HasSubstr("write thimble or harmony"));
-  EXPECT_THAT(Message("prefetch:1"), HasSubstr("write on or off"));
-  EXPECT_THAT(Message("keep:no"), HasSubstr("keep 'no' is not known: write on or off"));
-  EXPECT_THAT(Message("resident:"), HasSubstr("write on or off"));
-  EXPECT_THAT(Message("packers:greedy+x"), HasSubstr("packers 'x' is not known: write published, "
-                                                     "all, or some of greedy, greedy_addx, "));
-  EXPECT_THAT(Message("packers:reuse"), HasSubstr("'reuse' has no backward packs to reuse"));
-  EXPECT_THAT(Message("seconds:-1"), HasSubstr("seconds '-1' is not a number from 0 to 3600"));
-  EXPECT_THAT(Message("speed:1"), HasSubstr("'speed' is no option: write gpus, memory"));
-  EXPECT_THAT(Message("gpus:1,gpus:2"), HasSubstr("'gpus' is there twice"));
+  EXPECT_THAT(Message("gpus", "9"), HasSubstr("gpus '9' is not a whole number from 1 to 8"));
+  EXPECT_THAT(Message("batch", "0"), HasSubstr("batch '0'"));
+  EXPECT_THAT(Message("memory", "much"), HasSubstr("'much'"));
+  EXPECT_THAT(Message("memory", "0"), HasSubstr("memory '0' is not from 1 byte"));
+  EXPECT_THAT(Message("mode", "tp"), HasSubstr("mode 'tp' is not known: write dp, pp or auto"));
+  EXPECT_THAT(Message("rules", "x"), HasSubstr("write thimble or harmony"));
+  EXPECT_THAT(Message("prefetch", "1"), HasSubstr("write on or off"));
+  EXPECT_THAT(Message("keep", "no"), HasSubstr("keep 'no' is not known: write on or off"));
+  EXPECT_THAT(Message("resident", ""), HasSubstr("write on or off"));
+  EXPECT_THAT(Message("packers", "greedy+x"),
+              HasSubstr("packers 'x' is not known: write published, "
+                        "all, or some of greedy, greedy_addx, "));
+  EXPECT_THAT(Message("packers", "reuse"), HasSubstr("'reuse' has no backward packs to reuse"));
+  EXPECT_THAT(Message("seconds", "-1"), HasSubstr("seconds '-1' is not a number from 0 to 3600"));
+  EXPECT_THAT(Message("speed", "1"), HasSubstr("'speed' is no setting: write gpus, memory"));
 }
 
 TEST(Report, NamesTheLayerThatDoesNotFit) {

@@ -1,9 +1,9 @@
 // The simulator on programs small enough to time by hand.
-#include "allocator/harmony/simulator.h"
+#include "allocator/offline/harmony/simulator.h"
 
 #include <algorithm>
 
-#include "allocator/harmony/validator.h"
+#include "allocator/offline/harmony/validator.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"
 

@@ -1,11 +1,11 @@
 // The validator says what is wrong with schedules that are wrong in every way there is.
-#include "allocator/harmony/validator.h"
+#include "allocator/offline/harmony/validator.h"
 
 #include <functional>
 #include <string>
 
-#include "allocator/harmony/published_search.h"
-#include "allocator/harmony/simulator.h"
+#include "allocator/offline/harmony/published_search.h"
+#include "allocator/offline/harmony/simulator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/harmony/models.h"

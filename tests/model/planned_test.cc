@@ -76,12 +76,13 @@ class Training {
 
   // Requests that got their place, of those in `steps` undisturbed ones.
   double HitRate(int steps) {
-    const PlanStats before = arena_->GetStats().plan;
+    const PlanStats before = arena_->GetStats();
     for (int i = 0; i < steps; ++i) Step(0);
-    const PlanStats after = arena_->GetStats().plan;
-    EXPECT_EQ(after.requests - before.requests, static_cast<std::uint64_t>(steps) * kLines);
-    return static_cast<double>(after.hits - before.hits) /
-           static_cast<double>(after.requests - before.requests);
+    const PlanStats after = arena_->GetStats();
+    EXPECT_EQ(after.plan_requests - before.plan_requests,
+              static_cast<std::uint64_t>(steps) * kLines);
+    return static_cast<double>(after.plan_hits - before.plan_hits) /
+           static_cast<double>(after.plan_requests - before.plan_requests);
   }
 
   void Check() {
@@ -101,7 +102,7 @@ class Training {
   }
 
   std::uint64_t operations() const { return operations_; }
-  PlanStats plan() { return arena_->GetStats().plan; }
+  PlanStats plan() { return arena_->GetStats(); }
 
   static constexpr std::uint64_t kLines = 90;
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/fault_driver.h"
 #include "tests/workloads/random.h"
 
 namespace thimble {
@@ -54,15 +54,15 @@ class Ops {
       if (step % check_every == 0) arena_->CheckInvariants();
     }
     const ArenaStats stats = arena_->GetStats();
-    EXPECT_GT(stats.swap.out_bytes, 100 * kLimit);
-    EXPECT_GT(stats.swap.in_bytes, 50 * kLimit);
+    EXPECT_GT(stats.swap_out_bytes, 100 * kLimit);
+    EXPECT_GT(stats.swap_in_bytes, 50 * kLimit);
     faults_.Disarm();
     for (const Held& held : held_) {
       Use({&held}, [&] { Check(held); });
     }
     while (!held_.empty()) Free(held_.size() - 1);
     EXPECT_EQ(arena_->GetStats().in_use, 0u);
-    EXPECT_EQ(arena_->GetStats().swap.on_host, 0u);
+    EXPECT_EQ(arena_->GetStats().swapped, 0u);
     arena_->CheckInvariants();
   }
 

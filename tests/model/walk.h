@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/delay_driver.h"
 #include "allocator/driver/host_driver.h"
+#include "tests/drivers/delay_driver.h"
 #include "tests/model/oracle.h"
 #include "tests/model/plan.h"
 #include "tests/workloads/random.h"

@@ -3,13 +3,13 @@
 import json
 import pathlib
 import random
-import subprocess
 import tempfile
 import unittest
 
 from ortools.sat.python import cp_model
 
-PLAN = "tests/plan/plan"
+from tests.wheel import installation
+
 PROBLEMS = 200
 
 
@@ -65,8 +65,9 @@ class SmallProblems(unittest.TestCase):
                 files.append(pathlib.Path(folder, f"{k}.csv"))
                 lines = [f"{i},{l},{u},{s}" for i, (l, u, s) in enumerate(buffers)]
                 files[-1].write_text("id,lower,upper,size\n" + "\n".join(lines) + "\n")
-            run = subprocess.run([PLAN, "--json", "--seconds", "20", *files],
-                                 check=True, stdout=subprocess.PIPE, text=True)
+            site = installation.Environment(self.addCleanup, frameworks=False).install()
+            run = site.run("thimble", "plan", "--json", "--seconds", "20", *map(str, files))
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
         results = [json.loads(line) for line in run.stdout.splitlines()]
         self.assertEqual(len(results), PROBLEMS)
         above_bound = 0

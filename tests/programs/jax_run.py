@@ -36,7 +36,8 @@ def _our_requests(log):
     assert core.thimble_check(arena) == 0
     assert core.thimble_log_stop(arena) == 0
     trace = log.with_suffix(".txt")
-    assert core.thimble_log_convert(os.fsencode(log), os.fsencode(trace), None) == 0
+    from thimble_gpu import offline
+    offline.run("log", log=log, trace=trace)
     return [int(size) for size in SERVED.findall(trace.read_text())]
 
 

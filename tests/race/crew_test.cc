@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "allocator/driver/delay_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/delay_driver.h"
 #include "tests/race/watch.h"
 
 namespace thimble {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "allocator/driver/delay_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/delay_driver.h"
 #include "tests/race/crew.h"
 
 namespace thimble {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/delay_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/delay_driver.h"
 #include "tests/workloads/random.h"
 
 namespace thimble {
@@ -98,7 +98,7 @@ TEST_F(SwapRace, NoByteIsWrong) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong_, 0);
   EXPECT_EQ(refused_, 0) << "eight pinned blocks fit into 24";
-  EXPECT_GT(arena_->GetStats().swap.in_bytes, 20 * kLimit);
+  EXPECT_GT(arena_->GetStats().swap_in_bytes, 20 * kLimit);
   arena_->CheckInvariants();
 }
 

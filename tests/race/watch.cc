@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "allocator/observe/log_reader.h"
 #include "allocator/observe/snapshot.h"
+#include "allocator/offline/logs/log_reader.h"
 
 namespace thimble {
 

@@ -1,12 +1,12 @@
 // The scores of AutoSwap against cases that were computed by hand.
-#include "allocator/swap/autoswap.h"
+#include "allocator/offline/schedule/autoswap.h"
 
-#include "allocator/swap/validator.h"
+#include "allocator/offline/schedule/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 using ::testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST(AutoSwap, NamesAreThoseOfThePaper) {
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -1,9 +1,9 @@
-#include "allocator/swap/copy_engine.h"
+#include "allocator/offline/schedule/copy_engine.h"
 
 #include "gtest/gtest.h"
 #include "tests/workloads/random.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 TEST(SwapCopyEngine, TakesTheFirstAndTheLastTimeThatIsFree) {
@@ -80,4 +80,4 @@ TEST(SwapCopyEngine, AgreesWithABitmap) {
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

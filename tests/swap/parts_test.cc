@@ -1,10 +1,10 @@
-#include "allocator/swap/parts.h"
+#include "allocator/offline/schedule/parts.h"
 
-#include "allocator/observe/swap_summary.h"
+#include "allocator/offline/schedule/swap_summary.h"
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 Problem WithBlock(std::int64_t mib) {
@@ -53,8 +53,10 @@ TEST(Parts, APartIsGoneWhereTheWholeBlockCannotBe) {
   EXPECT_EQ(summary->schedule.peak_bytes, 1000 * kMiB);
   EXPECT_EQ(summary->schedule.bytes_out, 200 * kMiB);
   EXPECT_EQ(summary->problem.blocks.size(), 2u);
-  for (const std::int64_t peak : summary->autoswap) EXPECT_EQ(peak, 1200 * kMiB);
+  for (const Score score : kScores) {
+    EXPECT_EQ(AutoSwapPeak(score, problem, summary->machine, 0).value(), 1200 * kMiB);
+  }
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

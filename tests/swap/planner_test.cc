@@ -1,13 +1,13 @@
-#include "allocator/swap/planner.h"
+#include "allocator/offline/schedule/planner.h"
 
-#include "allocator/swap/autoswap.h"
-#include "allocator/swap/schedule_csv.h"
-#include "allocator/swap/validator.h"
+#include "allocator/offline/schedule/autoswap.h"
+#include "allocator/offline/schedule/schedule_csv.h"
+#include "allocator/offline/schedule/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 using ::testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST(SwapPlanner, TheScheduleIsTextForWhoeverRunsIt) {
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -1,5 +1,5 @@
 // A problem that can be planned, and every way to spoil it.
-#include "allocator/swap/problem.h"
+#include "allocator/offline/schedule/problem.h"
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 using ::testing::HasSubstr;
@@ -121,4 +121,4 @@ TEST(SwapProblemCheck, TheStepIsTheSumOfItsOpsAndThePeakTheMost) {
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

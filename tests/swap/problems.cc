@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/workloads/trace_writer.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 // Ascending, different, in [0, most).
@@ -139,4 +139,4 @@ std::string TrainingTrace(int layers, int steps, std::uint64_t seed) {
   return std::move(writer).Finish();
 }
 
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "allocator/swap/problem.h"
+#include "allocator/offline/schedule/problem.h"
 #include "tests/workloads/random.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 
 inline constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 inline constexpr Ns kMs = 1000000;
@@ -27,4 +27,4 @@ Problem RandomProblem(workloads::Random& random);
 // ends.
 std::string TrainingTrace(int layers, int steps, std::uint64_t seed);
 
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

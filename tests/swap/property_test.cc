@@ -1,14 +1,14 @@
 // What holds for every problem, machine and goal, tried on random ones.
 #include <optional>
 
-#include "allocator/swap/autoswap.h"
-#include "allocator/swap/planner.h"
-#include "allocator/swap/schedule_csv.h"
-#include "allocator/swap/validator.h"
+#include "allocator/offline/schedule/autoswap.h"
+#include "allocator/offline/schedule/planner.h"
+#include "allocator/offline/schedule/schedule_csv.h"
+#include "allocator/offline/schedule/validator.h"
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 // The properties hold whatever work is left.
@@ -96,4 +96,4 @@ TEST_P(SwapProperties, TheSameInputGivesTheSameSchedule) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SwapProperties, ::testing::Range<std::uint64_t>(1, 9));
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -1,11 +1,13 @@
-#include "allocator/swap/settings.h"
+#include "allocator/offline/schedule/settings.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 using ::testing::HasSubstr;
@@ -43,18 +45,22 @@ TEST(SwapSettings, SlowdownsArePartsPerMillionAndRunAheadIsNanoseconds) {
   EXPECT_THAT(ErrorOf(ParseRunAhead("x")), HasSubstr("run-ahead in milliseconds 'x'"));
 }
 
-TEST(SwapSettings, AllOfThemAreOneString) {
-  const absl::StatusOr<Settings> settings = ParseSettings("run_ahead_ms:2,limit:8GiB,bus:24");
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+TEST(SwapSettings, AreReadTogether) {
+  const absl::StatusOr<Settings> settings =
+      ReadSettings({{"run_ahead_ms", "2"}, {"limit", "8GiB"}, {"bus", "24"}});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->goal.limit, std::int64_t{8} << 30);
   EXPECT_EQ(settings->machine.out_bytes_per_second, 24000000000);
   EXPECT_EQ(settings->machine.run_ahead_ns, 2000000);
-  EXPECT_EQ(ParseSettings("slowdown:5")->goal.slowdown, 50000);
-  EXPECT_EQ(ParseSettings("")->goal.slowdown, 0);
-  EXPECT_THAT(ErrorOf(ParseSettings("speed:1")), HasSubstr("'speed' is no option: write limit"));
-  EXPECT_THAT(ErrorOf(ParseSettings("bus:13,bus:24")), HasSubstr("'bus' is there twice"));
-  EXPECT_THAT(ErrorOf(ParseSettings("limit:1,slowdown:0")), HasSubstr("exclude each other"));
-  EXPECT_THAT(ErrorOf(ParseSettings("bus")), HasSubstr("bus '' is not known"));
+  EXPECT_EQ(ReadSettings(Values{{"slowdown", "5"}})->goal.slowdown, 50000);
+  EXPECT_EQ(ReadSettings({})->goal.slowdown, 0);
+  EXPECT_THAT(ErrorOf(ReadSettings(Values{{"speed", "1"}})),
+              HasSubstr("'speed' is no setting: write limit"));
+  EXPECT_THAT(ErrorOf(ReadSettings({{"limit", "1"}, {"slowdown", "0"}})),
+              HasSubstr("exclude each other"));
+  EXPECT_THAT(ErrorOf(ReadSettings(Values{{"bus", ""}})), HasSubstr("bus '' is not known"));
 }
 
 TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {
@@ -67,14 +73,15 @@ TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {
 
 TEST(SwapSettings, TheBusThatWasMeasuredIsMeantUnlessOneIsGiven) {
   Problem problem;
-  EXPECT_EQ(MachineFor(problem, *ParseSettings("")).out_bytes_per_second, 13200000000);
+  EXPECT_EQ(MachineFor(problem, *ReadSettings({})).out_bytes_per_second, 13200000000);
   problem.measured = {7000000000, 6000000000};
-  const Machine measured = MachineFor(problem, *ParseSettings("run_ahead_ms:2"));
+  const Machine measured = MachineFor(problem, *ReadSettings(Values{{"run_ahead_ms", "2"}}));
   EXPECT_EQ(measured.out_bytes_per_second, 7000000000);
   EXPECT_EQ(measured.in_bytes_per_second, 6000000000);
   EXPECT_EQ(measured.run_ahead_ns, 2000000);
-  EXPECT_EQ(MachineFor(problem, *ParseSettings("bus:24")).out_bytes_per_second, 24000000000);
+  EXPECT_EQ(MachineFor(problem, *ReadSettings(Values{{"bus", "24"}})).out_bytes_per_second,
+            24000000000);
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -1,11 +1,11 @@
 // From a trace with accesses to a problem.
-#include "allocator/observe/swap_problem.h"
+#include "allocator/offline/schedule/swap_problem.h"
 
 #include <string>
 
 #include "absl/strings/str_replace.h"
-#include "allocator/swap/planner.h"
-#include "allocator/swap/validator.h"
+#include "allocator/offline/schedule/planner.h"
+#include "allocator/offline/schedule/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
@@ -19,20 +19,20 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // 'M' stands for a MiB.
-absl::StatusOr<swap::Problem> ProblemOf(const std::string& text) {
+absl::StatusOr<schedule::Problem> ProblemOf(const std::string& text) {
   const auto trace = ParseTrace(absl::StrReplaceAll(text, {{"M", "000000"}}), "t.trace");
   EXPECT_TRUE(trace.ok()) << trace.status();
   return SwapProblemFromTrace(*trace, "t.trace");
 }
 
-swap::Problem GoodProblemOf(const std::string& text) {
-  const absl::StatusOr<swap::Problem> problem = ProblemOf(text);
+schedule::Problem GoodProblemOf(const std::string& text) {
+  const absl::StatusOr<schedule::Problem> problem = ProblemOf(text);
   EXPECT_TRUE(problem.ok()) << problem.status();
   return *problem;
 }
 
 TEST(SwapProblem, TakesTheLastStepBetweenTwoMarks) {
-  const swap::Problem problem = GoodProblemOf(
+  const schedule::Problem problem = GoodProblemOf(
       "A 1 2M\n"
       "S\nO first 1 r:1 w:\n"
       "S\nO second 2 r:1 w:\nO second 3 r:1 w:\n"
@@ -51,7 +51,7 @@ TEST(SwapProblem, MarksWithoutAccessesAreNoSteps) {
 }
 
 TEST(SwapProblem, WithoutMarksTheWholeTraceFromItsFirstAccessOnIsTheStep) {
-  const swap::Problem problem =
+  const schedule::Problem problem =
       GoodProblemOf("A 1 2M\nO a 1 r:1 w:\nA 2 3M\nO b 1 r: w:2\nF 2\nO c 1 r:1 w:\n");
   ASSERT_THAT(problem.ops, SizeIs(3));
   ASSERT_THAT(problem.blocks, SizeIs(2));
@@ -64,7 +64,7 @@ TEST(SwapProblem, WithoutMarksTheWholeTraceFromItsFirstAccessOnIsTheStep) {
 
 // What an op frees is gone before the next one asks; what it allocates is there while it runs.
 TEST(SwapProblem, AnOpHasWhatIsLiveWhileItRuns) {
-  const swap::Problem problem = GoodProblemOf(
+  const schedule::Problem problem = GoodProblemOf(
       "A 1 10M\nS\n"
       "A 2 4M\nA 3 1M\nF 3\nO a 1 r:1 w:2\n"
       "F 2\nA 4 2M\nO b 1 r: w:4\n"
@@ -75,18 +75,18 @@ TEST(SwapProblem, AnOpHasWhatIsLiveWhileItRuns) {
   EXPECT_EQ(problem.ops[1].live_bytes, 12000000);
   EXPECT_EQ(problem.ops[1].waiting_bytes, 10000000);
   EXPECT_EQ(problem.ops[2].live_bytes, 10000000);
-  EXPECT_EQ(swap::PeakBytes(problem), 15000000);
+  EXPECT_EQ(schedule::PeakBytes(problem), 15000000);
 }
 
 TEST(SwapProblem, WhatComesAfterTheLastAccessBelongsToTheFirstOp) {
-  const swap::Problem problem =
+  const schedule::Problem problem =
       GoodProblemOf("A 1 10M\nS\nO a 1 r:1 w:\nO b 1 r:1 w:\nA 2 9M\nF 2\nS\n");
   EXPECT_EQ(problem.ops[0].live_bytes, 19000000);
   EXPECT_EQ(problem.ops[1].live_bytes, 10000000);
 }
 
 TEST(SwapProblem, ABatchThatIsFreedInTheNextStepIsOneBlock) {
-  const swap::Problem problem = GoodProblemOf(
+  const schedule::Problem problem = GoodProblemOf(
       "A 1 4M\nO copy 1 r: w:1\n"
       "S\nO use 1 r:1 w:\nA 2 4M\nO copy 1 r: w:2\nF 1\nO rest 1 r: w:\n"
       "S\nO use 1 r:2 w:\nA 3 4M\nO copy 1 r: w:3\nF 2\nO rest 1 r: w:\n"
@@ -99,7 +99,7 @@ TEST(SwapProblem, ABatchThatIsFreedInTheNextStepIsOneBlock) {
 
 // Of equal size, but first touched by different ops.
 TEST(SwapProblem, TwoBatchesAreNotMistakenForEachOther) {
-  const swap::Problem problem = GoodProblemOf(
+  const schedule::Problem problem = GoodProblemOf(
       "A 1 4M\nO x 1 r: w:1\nA 2 4M\nO y 1 r: w:2\n"
       "S\nO use 1 r:1 w:\nF 1\nO use 1 r:2 w:\nF 2\n"
       "A 4 4M\nO y 1 r: w:4\nA 3 4M\nO x 1 r: w:3\n"
@@ -112,7 +112,7 @@ TEST(SwapProblem, TwoBatchesAreNotMistakenForEachOther) {
 }
 
 TEST(SwapProblem, WhatHasNoCounterpartKeepsToItsStep) {
-  const swap::Problem problem = GoodProblemOf(
+  const schedule::Problem problem = GoodProblemOf(
       "A 1 4M\nO x 1 r: w:1\n"
       "S\nO a 1 r:1 w:\nO b 1 r:1 w:\nF 1\nA 2 8M\nO c 1 r: w:2\nO d 1 r:2 w:\n"
       "S\n");
@@ -120,7 +120,7 @@ TEST(SwapProblem, WhatHasNoCounterpartKeepsToItsStep) {
   EXPECT_THAT(problem.blocks[0].touches, ElementsAre(0, 1));
   EXPECT_EQ(problem.blocks[0].dies, 2);
   EXPECT_THAT(problem.blocks[1].touches, ElementsAre(2, 3));
-  EXPECT_EQ(problem.blocks[1].dies, swap::Block::kLives);
+  EXPECT_EQ(problem.blocks[1].dies, schedule::Block::kLives);
 }
 
 TEST(SwapProblem, SmallBlocksAndBlocksWithoutAnAccessNeverLeave) {
@@ -140,22 +140,22 @@ TEST(SwapProblem, NamesWhatIsMissing) {
 
 TEST(SwapProblem, ATrainingStepIsPlannedAndLowered) {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const auto trace = ParseTrace(swap::TrainingTrace(/*layers=*/30, /*steps=*/3, seed), "t");
+    const auto trace = ParseTrace(schedule::TrainingTrace(/*layers=*/30, /*steps=*/3, seed), "t");
     ASSERT_TRUE(trace.ok()) << trace.status();
-    const absl::StatusOr<swap::Problem> problem = SwapProblemFromTrace(*trace, "t");
+    const absl::StatusOr<schedule::Problem> problem = SwapProblemFromTrace(*trace, "t");
     ASSERT_TRUE(problem.ok()) << problem.status();
-    EXPECT_EQ(swap::PeakBytes(*problem), static_cast<std::int64_t>(trace->max_live_bytes));
-    const absl::StatusOr<swap::Schedule> plan = swap::PlanSwaps(*problem, {}, {});
+    EXPECT_EQ(schedule::PeakBytes(*problem), static_cast<std::int64_t>(trace->max_live_bytes));
+    const absl::StatusOr<schedule::Schedule> plan = schedule::PlanSwaps(*problem, {}, {});
     ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_EQ(swap::ValidateSchedule(*problem, {}, *plan), absl::OkStatus());
-    EXPECT_LT(plan->peak_bytes, swap::PeakBytes(*problem) * 9 / 10);
+    EXPECT_EQ(schedule::ValidateSchedule(*problem, {}, *plan), absl::OkStatus());
+    EXPECT_LT(plan->peak_bytes, schedule::PeakBytes(*problem) * 9 / 10);
   }
 }
 
 TEST(SwapProblem, KnowsTheBusIfEnoughWasCopied) {
   Trace trace = *ParseTrace("A 0 2000000\nO a 0.001 r: w:0\nF 0\n", "trace");
   trace.copied = {100 * kMiB, kMiB, 50000000, 1000};
-  const swap::Bus measured = SwapProblemFromTrace(trace, "trace")->measured;
+  const schedule::Bus measured = SwapProblemFromTrace(trace, "trace")->measured;
   EXPECT_EQ(measured.out, 2097152000);
   EXPECT_EQ(measured.in, 0);
 }

@@ -36,5 +36,4 @@ class TraceFiles(unittest.TestCase):
         """The line for the trace, without its policy and seconds."""
         return {"file": self.trace, "peak_before": 30000000, "peak_after": 20000000,
                 "ratio": 0.666667, "slowdown": 0, "bytes_out": 20000000, "bytes_in": 20000000,
-                "swaps": 1, "bus_out": 24000000000, "bus_in": 24000000000,
-                "autoswap": dict.fromkeys(("DOA", "AOA", "WDOA", "SWDOA"), 20000000)}
+                "swaps": 1, "bus_out": 24000000000, "bus_in": 24000000000}

@@ -1,5 +1,5 @@
 // A good schedule, and every way to spoil it.
-#include "allocator/swap/validator.h"
+#include "allocator/offline/schedule/validator.h"
 
 #include <functional>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/swap/problems.h"
 
-namespace thimble::swap {
+namespace thimble::schedule {
 namespace {
 
 using ::testing::HasSubstr;
@@ -197,4 +197,4 @@ TEST(SwapValidator, CountsWhatIsOnTheDeviceAtAllTimes) {
 }
 
 }  // namespace
-}  // namespace thimble::swap
+}  // namespace thimble::schedule

@@ -8,6 +8,7 @@ from tests.harmony import profile_files
 from tests.plan import problem_files
 from tests.swap import trace_files
 from tests.terminal import terminal
+from tests.wheel import installation
 
 CLEAR = "\r\x1b[K"
 
@@ -42,20 +43,18 @@ class Progress(unittest.TestCase):
                           "thimble", "--policy", "cnmem", trace)
         self.assertIn("small: cnmem  [######--------------]  1 of 3", seen)
 
-    def test_plan(self):
+    def test_commands_of_the_package(self):
+        site = installation.Environment(self.addCleanup, frameworks=False).install()
+        thimble = str(site.folder / "bin" / "thimble")
         problem = self.write("p.csv", problem_files.PROBLEM)
-        self.check(f"{problem}: at most 5 s", "tests/plan/plan", problem)
-
-    def test_swap(self):
+        self.check(f"{problem}  [--------------------]  0 of 1 s", thimble, "plan", problem,
+                   "--seconds", "1")
         trace = self.write("t.trace", trace_files.TRACE)
-        self.check(trace, "tests/swap/swap", trace)
-        seen = self.check(f"{trace}  [----", "tests/swap/swap", "--curve", trace)
-        self.assertIn("1 of 19", seen)
-
-    def test_harmony(self):
-        profile = self.write("p.csv", profile_files.profile(layers=4))
-        seen = self.check(profile, "tests/harmony/harmony", profile, "--gpus", "2", "--memory",
-                          "2GiB", "--batch", "8", "--seconds", "1")
+        self.check(trace, thimble, "swap", trace)
+        self.check(f"{trace} 28500000", thimble, "swap", "--curve", trace)
+        profile = self.write("profile.csv", profile_files.profile(layers=4))
+        seen = self.check(profile, thimble, "harmony", profile, "--gpus", "2", "--memory", "2GiB",
+                          "--batch", "8", "--seconds", "1")
         self.assertRegex(seen, r"  \d+ s")
 
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import tempfile
 import traceback
+import types
 
 import tensorflow as tf
 
@@ -72,18 +73,6 @@ def run(function, *arguments, plugin=PLUGIN, **variables):
             return Result(None, text)
 
 
-class Stats(ctypes.Structure):
-    """thimble_stats of allocator/thimble.h."""
-    _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
-        "in_use", "magazines", "free_small", "free_large", "spare", "reserved", "vacant", "limit",
-        "peak_in_use", "peak_reserved", "largest_free", "largest_request", "alias_active",
-        "alias_idle", "live_blocks", "allocations", "stitches", "stitch_hits", "out_of_memory",
-        "plans", "plans_retired", "plan_seats", "plan_requests", "plan_hits", "plan_repairs",
-        "plan_misses", "plan_homeless", "plan_height", "plan_lower_bound", "plan_repeats",
-        "plans_stale", "swapped", "swap_out_bytes", "swap_in_bytes", "swap_late_bytes",
-        "swap_wait_ns", "swap_out_ns", "swap_in_ns", "swap_goal", "swap_host_full")]
-
-
 def loaded(library):
     """Path of a library of this process, or None."""
     with open("/proc/self/maps") as maps:
@@ -101,7 +90,10 @@ def arena_stats(device):
     arena = plugin.thimble_tf_arena(device)
     if not arena:
         return None
-    stats = Stats(ctypes.sizeof(Stats))
     core = ctypes.CDLL(loaded("libthimble.so"))
-    assert core.thimble_get_stats(ctypes.c_void_p(arena), ctypes.byref(stats)) == 0
-    return stats
+    core.thimble_stats_names.restype = ctypes.c_char_p
+    names = core.thimble_stats_names().decode().split()
+    numbers = (ctypes.c_uint64 * (1 + len(names)))()
+    numbers[0] = ctypes.sizeof(numbers)  # struct_size
+    assert core.thimble_get_stats(ctypes.c_void_p(arena), numbers) == 0
+    return types.SimpleNamespace(**dict(zip(names, numbers[1:])))

@@ -3,7 +3,7 @@
 #include <map>
 #include <thread>
 
-#include "allocator/observe/log_reader.h"
+#include "allocator/offline/logs/log_reader.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 

@@ -24,14 +24,14 @@ TEST_F(ArenaPlan, LearnsAndServes) {
     Step();
     arena_->WaitForPlans();
   }
-  const PlanStats before = arena_->GetStats().plan;
+  const PlanStats before = arena_->GetStats();
   EXPECT_EQ(before.plans, 1u);
-  EXPECT_EQ(before.seats, 28u);
-  EXPECT_GE(before.height, before.lower_bound);
+  EXPECT_EQ(before.plan_seats, 28u);
+  EXPECT_GE(before.plan_height, before.plan_lower_bound);
   Step();
-  const PlanStats after = arena_->GetStats().plan;
-  EXPECT_EQ(after.requests - before.requests, 28u);
-  EXPECT_EQ(after.hits - before.hits, 28u);
+  const PlanStats after = arena_->GetStats();
+  EXPECT_EQ(after.plan_requests - before.plan_requests, 28u);
+  EXPECT_EQ(after.plan_hits - before.plan_hits, 28u);
 }
 
 TEST_F(ArenaPlan, TheSameAddressesComeBack) {
@@ -62,7 +62,7 @@ class OnTheFloor : public ArenaPlan {
       arena_->WaitForPlans();
     }
     Step();  // now all its memory is the plan's
-    ASSERT_EQ(arena_->GetStats().plan.plans, 1u);
+    ASSERT_EQ(arena_->GetStats().plans, 1u);
     ++step_;
   }
 };
@@ -129,12 +129,12 @@ TEST_F(OnTheFloor, ItsFreeMemoryIsThereForOthers) {
 }
 
 TEST_F(OnTheFloor, SmallBlocksDoNotStandInItsWay) {
-  const std::uint64_t hits = stats().plan.hits;  // and all of it is in the heap now, and free
+  const std::uint64_t hits = stats().plan_hits;  // and all of it is in the heap now, and free
   std::vector<Address> small;
   for (int i = 0; i < 128; ++i) small.push_back(Ask(99, kChunk / 32));
   Step();
-  EXPECT_EQ(stats().plan.hits - hits, 28u);
-  EXPECT_EQ(stats().plan.repairs, 0u);
+  EXPECT_EQ(stats().plan_hits - hits, 28u);
+  EXPECT_EQ(stats().plan_repairs, 0u);
   for (const Address block : small) Free(block);
 }
 
@@ -171,14 +171,14 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   EXPECT_GT(learning.stitches, 0u);
   for (int i = 0; i < 60; ++i) step();
   const ArenaStats before = stats();
-  ASSERT_GE(before.plan.plans, 1u);
+  ASSERT_GE(before.plans, 1u);
   EXPECT_LE(before.peak_reserved, learning.peak_reserved);
   EXPECT_EQ(before.reserved, (16 + 6 * 7) * kChunk) << "what was not needed went back";
-  EXPECT_EQ(before.plan.height, before.reserved);
+  EXPECT_EQ(before.plan_height, before.reserved);
   const std::uint64_t calls = device_.calls();
   step();
   EXPECT_EQ(device_.calls(), calls);
-  EXPECT_EQ(stats().plan.hits - before.plan.hits, 6u);
+  EXPECT_EQ(stats().plan_hits - before.plan_hits, 6u);
   EXPECT_EQ(stats().stitches, before.stitches);
   for (const Address block : residents) Free(block);
 }
@@ -204,26 +204,26 @@ class OverlappingSteps : public ArenaPlan {
     const ArenaStats now = stats();
     EXPECT_EQ(now.out_of_memory, 0u);
     for (const Address block : old) Free(block);
-    return now.plan;
+    return now;
   }
 };
 
 TEST_F(OverlappingSteps, APlanIsFollowedWhereThereIsRoomForTheChange) {
   const PlanStats plan = Run(/*kept=*/1, /*limit=*/100 * kChunk);
   EXPECT_GT(plan.plans, 0u);
-  EXPECT_GT(plan.hits * 10, plan.requests * 9);
+  EXPECT_GT(plan.plan_hits * 10, plan.plan_requests * 9);
 }
 
 TEST_F(OverlappingSteps, WhereThereIsNoneThePlanBeginsWithTheOrderThereIs) {
   const PlanStats plan = Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk);
   EXPECT_EQ(plan.plans, 1u);
-  EXPECT_EQ(plan.hits, plan.requests);
+  EXPECT_EQ(plan.plan_hits, plan.plan_requests);
 }
 
 TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
   MakeLearning();
   for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));
-  EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
+  EXPECT_EQ(arena_->GetStats().plan_seats, 0u);
 }
 
 class PlanFile : public ArenaPlan {
@@ -235,10 +235,10 @@ class PlanFile : public ArenaPlan {
     options.plan_file = path_;
     Make(256 * kChunk, options);
     for (int steps = 1; steps < 50; ++steps) {
-      const std::uint64_t hits = stats().plan.hits;
+      const std::uint64_t hits = stats().plan_hits;
       Step();
       arena_->WaitForPlans();
-      if (stats().plan.hits == hits + 28) return steps;
+      if (stats().plan_hits == hits + 28) return steps;
     }
     return 50;
   }
@@ -288,7 +288,7 @@ TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
   }
   const std::string told = testing::internal::GetCapturedStderr();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
-  EXPECT_GT(stats().plan.plans, 2u);
+  EXPECT_GT(stats().plans, 2u);
   EXPECT_THAT(told, testing::StartsWith("thimble: plan_file: '"));
   EXPECT_THAT(told, testing::HasSubstr("could not be written: File too large"));
   EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
@@ -309,8 +309,8 @@ TEST_F(ArenaPlan, OffMeansNotThere) {
   options.plan = false;
   Make(256 * kChunk, options);
   for (int i = 0; i < 50; ++i) Step();
-  EXPECT_EQ(arena_->GetStats().plan.seats, 0u);
-  EXPECT_EQ(arena_->GetStats().plan.plans, 0u);
+  EXPECT_EQ(arena_->GetStats().plan_seats, 0u);
+  EXPECT_EQ(arena_->GetStats().plans, 0u);
 }
 
 TEST_F(ArenaPlan, ARequestThatFailedHasNoSeat) {
@@ -320,7 +320,7 @@ TEST_F(ArenaPlan, ARequestThatFailedHasNoSeat) {
   arena_->CheckInvariants();  // P5
   Free(most);
   Free(Ask(2, 100 * kChunk));
-  EXPECT_EQ(arena_->GetStats().plan.seats, 2u) << "the one it would have had";
+  EXPECT_EQ(arena_->GetStats().plan_seats, 2u) << "the one it would have had";
 }
 
 TEST_F(ArenaPlan, CanGoWhileAPlanIsBeingMade) {
@@ -354,7 +354,7 @@ TEST_F(ArenaPlan, OtherThreadsGoOnMeanwhile) {
     arena_->WaitForPlans();
     Step();
   }
-  EXPECT_GE(arena_->GetStats().plan.plans, 1u);
+  EXPECT_GE(arena_->GetStats().plans, 1u);
 }
 
 }  // namespace

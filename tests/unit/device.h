@@ -6,10 +6,10 @@
 #include <string>
 
 #include "allocator/arena/arena.h"
-#include "allocator/driver/delay_driver.h"
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/delay_driver.h"
+#include "tests/drivers/fault_driver.h"
 
 namespace thimble {
 

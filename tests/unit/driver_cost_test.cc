@@ -1,9 +1,9 @@
 // CostDriver: the published prices, honestly multiplied.
 #include <memory>
 
-#include "allocator/driver/cost_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/cost_driver.h"
 
 namespace thimble {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <thread>
 
-#include "allocator/driver/delay_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/delay_driver.h"
 
 namespace thimble {
 namespace {

@@ -2,10 +2,10 @@
 #include <memory>
 #include <vector>
 
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/fault_driver.h"
 
 namespace thimble {
 namespace {

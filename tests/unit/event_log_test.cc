@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/observe/log_format.h"
-#include "allocator/observe/log_reader.h"
+#include "allocator/offline/logs/log_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"

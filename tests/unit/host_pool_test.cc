@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "allocator/driver/fault_driver.h"
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
+#include "tests/drivers/fault_driver.h"
 
 namespace thimble {
 namespace {

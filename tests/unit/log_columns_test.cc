@@ -1,5 +1,5 @@
 // Columns: a log as numbers, from which all of it can be told again.
-#include "allocator/observe/log_columns.h"
+#include "allocator/offline/logs/log_columns.h"
 
 #include <map>
 #include <string>

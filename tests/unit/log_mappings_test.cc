@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "allocator/observe/log_reader.h"
-#include "allocator/observe/log_summary.h"
+#include "allocator/offline/logs/log_reader.h"
+#include "allocator/offline/logs/log_summary.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 
@@ -211,7 +211,7 @@ TEST_F(LogMappings, WhatLeavesAndComesBackIsTold) {
     ASSERT_TRUE(arena_->Unpin({block}, {}, kFirst, false).ok());
   }
   const Address third = Allocate(kBlock);  // one of the two leaves
-  ASSERT_EQ(stats().swap.on_host, kBlock);
+  ASSERT_EQ(stats().swapped, kBlock);
   Free(third);
   for (const Address block : {first, second}) {  // and is brought back for who wants it
     ASSERT_TRUE(arena_->Pin({block}, {/*key=*/1, /*step=*/2}).ok());

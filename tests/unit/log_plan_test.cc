@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/observe/log_reader.h"
+#include "allocator/offline/logs/log_reader.h"
 #include "gtest/gtest.h"
 #include "tests/unit/arena_plan_fixture.h"
 
@@ -15,11 +15,11 @@ class PlanInALog : public ArenaPlan {
  protected:
   void SetUp() override {
     MakeLearning();
-    for (int i = 0; i < 20 && arena_->GetStats().plan.plans == 0; ++i) {
+    for (int i = 0; i < 20 && arena_->GetStats().plans == 0; ++i) {
       Step();
       arena_->WaitForPlans();
     }
-    ASSERT_EQ(arena_->GetStats().plan.plans, 1u);
+    ASSERT_EQ(arena_->GetStats().plans, 1u);
   }
 
   // Requests of the log that were where its places say.
@@ -44,9 +44,9 @@ class PlanInALog : public ArenaPlan {
 TEST_F(PlanInALog, PlacesAreToldAlsoWhereThePlanIsOlder) {
   for (int log = 0; log < 2; ++log) {
     ASSERT_TRUE(arena_->StartLog(path_).ok());
-    const std::uint64_t before = arena_->GetStats().plan.hits;
+    const std::uint64_t before = arena_->GetStats().plan_hits;
     for (int i = 0; i < 3; ++i) Step();
-    const std::uint64_t hits = arena_->GetStats().plan.hits - before;
+    const std::uint64_t hits = arena_->GetStats().plan_hits - before;
     EXPECT_EQ(hits, 3 * 28u);
     EXPECT_EQ(CountAtTheirPlaces(), hits);
   }
@@ -54,7 +54,7 @@ TEST_F(PlanInALog, PlacesAreToldAlsoWhereThePlanIsOlder) {
 
 TEST_F(PlanInALog, ASeatThatMovesIsToldAnew) {
   ASSERT_TRUE(arena_->StartLog(path_).ok());
-  const PlanStats before = arena_->GetStats().plan;
+  const PlanStats before = arena_->GetStats();
   ++step_;
   std::vector<Address> held;
   for (std::uint64_t key = 1; key <= 8; ++key) held.push_back(Ask(key, (key % 3 + 1) * kChunk));
@@ -63,9 +63,9 @@ TEST_F(PlanInALog, ASeatThatMovesIsToldAnew) {
   // In other steps these come after one another, so that they share a place.
   for (std::uint64_t key = 12; key <= 30; ++key) Free(Ask(key, 2 * kChunk));
   for (const Address block : held) Free(block);
-  const PlanStats after = arena_->GetStats().plan;
-  EXPECT_GT(after.repairs, before.repairs);
-  EXPECT_EQ(after.hits - before.hits, 28u);
+  const PlanStats after = arena_->GetStats();
+  EXPECT_GT(after.plan_repairs, before.plan_repairs);
+  EXPECT_EQ(after.plan_hits - before.plan_hits, 28u);
   EXPECT_EQ(CountAtTheirPlaces(), 28u);
 }
 

@@ -215,7 +215,7 @@ class Swapping : public OutOfMemory {
     EXPECT_TRUE(arena_->Pin(used, OpName()).ok());
     EXPECT_TRUE(arena_->Unpin(used, {}, kFirst, /*takes_turn=*/false).ok());
     EXPECT_TRUE(arena_->Pin(used.first(pinned), OpName()).ok());
-    EXPECT_EQ(stats().swap.out_bytes, 0u);
+    EXPECT_EQ(stats().swap_out_bytes, 0u);
     const bool fits = TryAllocate(bytes).ok();
     const OomReport report = arena_->LastOom();
     EXPECT_EQ(fits, report.kind == OomKind::kNone);

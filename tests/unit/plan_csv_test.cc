@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "allocator/plan/csv.h"
+#include "allocator/offline/plan/csv.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -111,11 +111,11 @@ TEST_F(PlannerTest, ALoopIsLearntAndThenServed) {
   for (int i = 0; i < 40; ++i) Run(i % 2 == 0 ? kTraining : kOtherOrder);
   const PlanStats stats = planner_.stats();
   EXPECT_EQ(stats.plans, 1u);
-  EXPECT_GT(stats.requests, 100u);
-  EXPECT_EQ(stats.hits, stats.requests);
-  EXPECT_EQ(stats.repairs, 0u);
-  EXPECT_EQ(stats.repeats, stats.hits - 8) << "all but the first time of each";
-  EXPECT_EQ(stats.height, stats.lower_bound);
+  EXPECT_GT(stats.plan_requests, 100u);
+  EXPECT_EQ(stats.plan_hits, stats.plan_requests);
+  EXPECT_EQ(stats.plan_repairs, 0u);
+  EXPECT_EQ(stats.plan_repeats, stats.plan_hits - 8) << "all but the first time of each";
+  EXPECT_EQ(stats.plan_height, stats.plan_lower_bound);
 }
 
 TEST_F(PlannerTest, NothingIsPlannedBeforeThingsRepeat) {
@@ -143,11 +143,11 @@ TEST_F(PlannerTest, CalmIsCountedFromTheSeasonInWhichSomethingWasNew) {
 
 TEST_F(PlannerTest, StepsThatNeverMeetShareOnePlan) {
   for (int i = 0; i < 60; ++i) Run(i % 5 == 4 ? kEvaluation : kTraining);
-  const std::uint64_t before = planner_.stats().hits;
+  const std::uint64_t before = planner_.stats().plan_hits;
   Run(kEvaluation);
   Run(kTraining);
-  EXPECT_EQ(planner_.stats().hits - before, 4u + 8u) << "all requests of both";
-  EXPECT_LT(planner_.stats().height, BytesOf(11 + 12 + 13)) << "they overlay each other";
+  EXPECT_EQ(planner_.stats().plan_hits - before, 4u + 8u) << "all requests of both";
+  EXPECT_LT(planner_.stats().plan_height, BytesOf(11 + 12 + 13)) << "they overlay each other";
 }
 
 TEST_F(PlannerTest, ObstaclesAreNotPlannedOver) {
@@ -172,13 +172,13 @@ TEST_F(PlannerTest, AnOccupiedPlaceIsRepairedForGood) {
   const Bytes place = held_.at(5).offset;
   Run({-5, -4, -3, -2, -1});
   held_[100] = {kNoSeat, place, kMiB};
-  const std::uint64_t hits = planner_.stats().hits;
+  const std::uint64_t hits = planner_.stats().plan_hits;
   Run(kTraining);
-  EXPECT_GE(planner_.stats().repairs, 1u);
-  EXPECT_EQ(planner_.stats().hits - hits, 8u);
-  const std::uint64_t repairs = planner_.stats().repairs;
+  EXPECT_GE(planner_.stats().plan_repairs, 1u);
+  EXPECT_EQ(planner_.stats().plan_hits - hits, 8u);
+  const std::uint64_t repairs = planner_.stats().plan_repairs;
   Run(kTraining);
-  EXPECT_EQ(planner_.stats().repairs, repairs) << "once was enough";
+  EXPECT_EQ(planner_.stats().plan_repairs, repairs) << "once was enough";
 }
 
 TEST_F(PlannerTest, AStepThatFailedOnceIsPlannedForBeforeItComesAgain) {
@@ -186,16 +186,16 @@ TEST_F(PlannerTest, AStepThatFailedOnceIsPlannedForBeforeItComesAgain) {
   ASSERT_EQ(planner_.stats().plans, 1u);
   // Now and then, more is held at once, and there is no room for repairs.
   const Script rare = {1, 2, 3, 4, 5, 6, -5, -6, -4, 7, 8, -7, -3, -8, -2, -1};
-  room_ = planner_.stats().height;
+  room_ = planner_.stats().plan_height;
   Run(rare);
-  EXPECT_GT(planner_.stats().misses, 0u);
+  EXPECT_GT(planner_.stats().plan_misses, 0u);
   room_ = kPlenty;
   for (int i = 0; i < 40; ++i) Run(kTraining);
   EXPECT_EQ(planner_.stats().plans, 2u);
-  const std::uint64_t hits = planner_.stats().hits;
+  const std::uint64_t hits = planner_.stats().plan_hits;
   Run(rare);
-  EXPECT_EQ(planner_.stats().hits - hits, 8u);
-  EXPECT_EQ(planner_.stats().repairs, 0u);
+  EXPECT_EQ(planner_.stats().plan_hits - hits, 8u);
+  EXPECT_EQ(planner_.stats().plan_repairs, 0u);
 }
 
 TEST_F(PlannerTest, APlanThatNoLongerFitsIsDroppedAndReplaced) {
@@ -204,26 +204,26 @@ TEST_F(PlannerTest, APlanThatNoLongerFitsIsDroppedAndReplaced) {
   const Script other = {21, 22, 23, -22, 24, -24, 25, -23, -25, -21};
   for (int i = 0; i < 200; ++i) Run(other);
   const PlanStats stats = planner_.stats();
-  EXPECT_EQ(stats.retired, 1u);
+  EXPECT_EQ(stats.plans_retired, 1u);
   EXPECT_GE(stats.plans, 2u);
-  const std::uint64_t before = stats.hits;
+  const std::uint64_t before = stats.plan_hits;
   Run(other);
-  EXPECT_EQ(planner_.stats().hits - before, 5u);
+  EXPECT_EQ(planner_.stats().plan_hits - before, 5u);
 }
 
 TEST_F(PlannerTest, PlacesForWhichThereIsNoMemoryAreNotUsed) {
   RunUntilAPlanIsWanted();
   MakePlan(/*memory=*/8 * kMiB);
   for (int i = 0; i < 3; ++i) Run(kTraining);
-  EXPECT_GT(planner_.stats().hits, 0u);
-  EXPECT_GT(planner_.stats().homeless, 0u);
+  EXPECT_GT(planner_.stats().plan_hits, 0u);
+  EXPECT_GT(planner_.stats().plan_homeless, 0u);
 }
 
 TEST_F(PlannerTest, TheRegionEndsWithTheHighestPlace) {
   for (int i = 0; i < 40; ++i) Run(kTraining);
   EXPECT_EQ(activations_, 1);
   EXPECT_EQ(planner_.region().begin, 0u);
-  EXPECT_EQ(planner_.region().end, planner_.stats().height);
+  EXPECT_EQ(planner_.region().end, planner_.stats().plan_height);
 }
 
 TEST_F(PlannerTest, APlanWithoutAllItsMemoryIsDueAgainButNotForEver) {
@@ -285,11 +285,11 @@ TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
   second.Restore(learned);
   std::swap(planner_, second);
   int steps = 0;
-  for (; steps < 10 && planner_.stats().requests == 0; ++steps) Run(kTraining);
+  for (; steps < 10 && planner_.stats().plan_requests == 0; ++steps) Run(kTraining);
   EXPECT_LE(steps, 3);
   Run(kTraining);
-  EXPECT_EQ(planner_.stats().hits, planner_.stats().requests);
-  EXPECT_EQ(planner_.stats().height, planner_.stats().lower_bound);
+  EXPECT_EQ(planner_.stats().plan_hits, planner_.stats().plan_requests);
+  EXPECT_EQ(planner_.stats().plan_height, planner_.stats().plan_lower_bound);
 }
 
 TEST_F(PlannerTest, PlacesAreRememberedFromTheBeginningOfTheRegionOn) {
@@ -330,10 +330,10 @@ TEST_F(PlannerTest, WhatIsOfNoUseIsForgottenAndLearntAnew) {
     learned.seats.push_back({key, kMiB, true, kNoPlace});
   learned.conflicts.resize(learned.seats.size() * learned.row_words());
   planner_.Restore(learned);
-  EXPECT_EQ(planner_.stats().seats, 100u);
+  EXPECT_EQ(planner_.stats().plan_seats, 100u);
   for (int i = 0; i < 300; ++i) Run(kTraining);
-  EXPECT_EQ(planner_.stats().stale, 1u);
-  EXPECT_EQ(planner_.stats().seats, 8u);
+  EXPECT_EQ(planner_.stats().plans_stale, 1u);
+  EXPECT_EQ(planner_.stats().plan_seats, 8u);
   EXPECT_EQ(planner_.stats().plans, 1u);
 }
 

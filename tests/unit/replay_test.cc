@@ -1,6 +1,6 @@
 // Logs of arenas that ran out of memory, replayed with other options: what is said to fit then fits
 // when the same program runs with them.
-#include "allocator/arena/replay.h"
+#include "allocator/offline/logs/replay.h"
 
 #include <cstdio>
 #include <functional>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "allocator/base/whole_file.h"
 #include "allocator/observe/beside_log.h"
-#include "allocator/observe/log_reader.h"
+#include "allocator/offline/logs/log_reader.h"
 #include "gmock/gmock.h"
 #include "tests/unit/arena_fixture.h"
 

@@ -1,10 +1,10 @@
 // RMM's logs: read as they are written, refused with the line that is wrong.
-#include "allocator/observe/rmm_csv.h"
+#include "allocator/offline/logs/rmm_csv.h"
 
 #include <fstream>
 #include <string>
 
-#include "allocator/observe/log_trace.h"
+#include "allocator/offline/logs/log_trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"

@@ -1,4 +1,4 @@
-#include "allocator/observe/trace_text.h"
+#include "allocator/offline/logs/trace_text.h"
 
 #include <cstdio>
 #include <fstream>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/observe/trace_text.h"
+#include "allocator/offline/logs/trace_text.h"
 
 namespace thimble::workloads {
 

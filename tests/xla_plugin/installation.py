@@ -13,7 +13,7 @@ LAUNCHER = "tests/simgpu/run"
 
 # What every program below may use: the arena's figures, through the front and thimble.h alone.
 PRELUDE = textwrap.dedent("""
-    import ctypes, os, sys
+    import ctypes, os, sys, types
 
     def front():
         '''The front, or None if the driver is not the front, or not loaded.'''
@@ -28,17 +28,14 @@ PRELUDE = textwrap.dedent("""
         find.restype = ctypes.c_void_p
         return ctypes.c_void_p(find(device))
 
-    class Stats(ctypes.Structure):
-        _fields_ = [("struct_size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
-            "in_use magazines free_small free_large spare reserved vacant limit peak_in_use "
-            "peak_reserved largest_free largest_request alias_active alias_idle live_blocks "
-            "allocations stitches stitch_hits out_of_memory").split()]
-
     def stats(device=0):
-        found = Stats(struct_size=ctypes.sizeof(Stats))
         core = ctypes.CDLL("libthimble.so", mode=os.RTLD_NOLOAD)
-        assert core.thimble_get_stats(arena(device), ctypes.byref(found)) == 0
-        return found
+        core.thimble_stats_names.restype = ctypes.c_char_p
+        names = core.thimble_stats_names().decode().split()
+        numbers = (ctypes.c_uint64 * (1 + len(names)))()
+        numbers[0] = ctypes.sizeof(numbers)
+        assert core.thimble_get_stats(arena(device), numbers) == 0
+        return types.SimpleNamespace(**dict(zip(names, numbers[1:])))
 """)
 
 

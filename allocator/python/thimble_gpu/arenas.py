@@ -33,9 +33,7 @@ class Arena:
         self._handle = handle
 
     def stats(self):
-        stats = abi.Stats(struct_size=ctypes.sizeof(abi.Stats))
-        self._core.check(self._core.get_stats(self._handle, stats))
-        return {name: getattr(stats, name) for name in abi.STATS}
+        return self._core.stats(self._handle)
 
     def options(self):
         text = self._core.options(self._handle).decode()

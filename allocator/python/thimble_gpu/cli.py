@@ -9,15 +9,15 @@ import os
 import signal
 import sys
 
-from thimble_gpu import doctor
-from thimble_gpu import figures
-from thimble_gpu import harmony_plan
-from thimble_gpu import plan
-from thimble_gpu import report
-from thimble_gpu import run
-from thimble_gpu import swap
 from thimble_gpu import text
-from thimble_gpu import topology
+from thimble_gpu.commands import doctor
+from thimble_gpu.commands import harmony
+from thimble_gpu.commands import plan
+from thimble_gpu.commands import report
+from thimble_gpu.commands import run
+from thimble_gpu.commands import stats
+from thimble_gpu.commands import swap
+from thimble_gpu.commands import topology
 from thimble_gpu.version import __version__
 
 
@@ -27,7 +27,7 @@ def main(arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, doctor, plan, swap, harmony_plan, topology, figures, report):
+    for command in (run, doctor, plan, swap, harmony, topology, stats, report):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     try:
@@ -35,7 +35,7 @@ def main(arguments=None):
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        return run.end_by(signal.SIGINT)
+        return text.end_by(signal.SIGINT)
     except OSError as error:
         text.tell(f"thimble {options.command}: {text.reason(error)}")
         text.give_up(sys.stdout)

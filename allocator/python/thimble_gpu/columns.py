@@ -1,11 +1,10 @@
-"""An event log as columns of numbers, as allocator/observe/log_columns.h describes them."""
+"""An event log as columns of numbers, as allocator/offline/logs/log_columns.h describes them."""
 
-import ctypes
 import itertools
 import json
 import os
 
-from thimble_gpu import abi
+from thimble_gpu import offline
 from thimble_gpu import summary
 from thimble_gpu import temporary
 
@@ -17,15 +16,14 @@ MAP, UNMAP, ALIAS, UNALIAS, EVICT, FETCH, OOM = 11, 12, 13, 14, 15, 16, 19
 class Columns:
     """What the core makes of a log. Raises ThimbleError."""
 
-    def __init__(self, core, log):
+    def __init__(self, log):
         with temporary.folder() as (folder, _):
             path = os.path.join(folder, "columns")
-            info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
-            core.check(core.report_file(os.fsencode(log), os.fsencode(path), info))
+            told = offline.run("columns", log=log, columns=path)
             with open(path, "rb") as file:
                 self.header = json.loads(file.readline().decode(errors="replace"))
                 self.data = file.read()
-        self.figures = summary.with_shares(info)
+        self.figures = summary.with_shares(told)
 
     def __getitem__(self, name):
         """The numbers of a column."""

@@ -1,12 +1,12 @@
 """What would have made a request fit that failed: what the arena computed then, and replays of the
 run's log with other settings."""
 
-import ctypes
 import json
 import os
 import re
 
-from thimble_gpu import abi
+from thimble_gpu import conf
+from thimble_gpu import offline
 from thimble_gpu import progress
 from thimble_gpu import text
 
@@ -27,16 +27,13 @@ def read(folder):
     return found
 
 
-def _replay(core, path, failed, conf, **settings):
-    """thimble_replay_info of the log up to the request, in as much memory as there was."""
-    options = {key: value for key, value in text.entries(conf) if key in PLACING}
-    options.update(settings, limit=failed["capacity"])
-    info = abi.ReplayInfo(struct_size=ctypes.sizeof(abi.ReplayInfo))
-    conf = ",".join(f"{key}:{value}" for key, value in options.items())
-    with progress.Progress(f"replaying with {conf}"):
-        status = core.replay_log(os.fsencode(path), conf.encode(), info)
-    core.check(status)
-    return info
+def _replay(path, failed, options, **settings):
+    """What comes of the log up to the request, in as much memory as there was."""
+    placing = {key: value for key, value in conf.entries(options) if key in PLACING}
+    placing.update(settings, limit=failed["capacity"])
+    asked = ",".join(f"{key}:{value}" for key, value in placing.items())
+    with progress.Progress(f"replaying with {asked}"):
+        return offline.run("replay", log=path, options=asked)
 
 
 def _untried(failed):
@@ -48,7 +45,7 @@ def _untried(failed):
     return off + ([{**off[0], **off[1]}] if len(off) == 2 else [])
 
 
-def describe(core, path, failed, conf):
+def describe(path, failed, options):
     """Lines about a request that failed, and what would have made it fit."""
     yield (f"a request of {text.size(failed['requested'])} did not fit "
            f"({KINDS[failed['kind']]}): {text.size(failed['in_use'])} were in use, "
@@ -61,12 +58,12 @@ def describe(core, path, failed, conf):
     elif failed["watched"] and not failed["swap"]:
         fits_not.append("swap:auto")
     untried = _untried(failed)
-    as_it_was = _replay(core, path, failed, conf) if untried else None
-    if (untried and as_it_was.reached and not as_it_was.fits and
-            as_it_was.failed_bytes == failed["requested"]):
+    as_it_was = _replay(path, failed, options) if untried else None
+    if (untried and as_it_was["reached"] and not as_it_was["fits"] and
+            as_it_was["failed_bytes"] == failed["requested"]):
         for settings in untried:
             name = ",".join(f"{key}:{value}" for key, value in settings.items())
-            (fits if _replay(core, path, failed, conf, **settings).fits else fits_not).append(name)
+            (fits if _replay(path, failed, options, **settings)["fits"] else fits_not).append(name)
     elif untried:
         yield ("the log does not tell what other settings would do: replayed as it was, the "
                "request fits, or it is not recorded")

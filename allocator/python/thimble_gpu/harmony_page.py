@@ -1,12 +1,8 @@
 """A schedule of `thimble harmony` as one HTML file: what every GPU and link does, and when."""
 
 import json
-import sys
 
-try:
-    from thimble_gpu import page
-except ImportError:  # run as a file, beside its neighbours: by ./dev, which installs nothing
-    import page
+from thimble_gpu import page
 
 
 def render(schedule):
@@ -27,10 +23,3 @@ def write(schedule_path, page_path):
     with open(schedule_path, encoding="utf-8") as file:
         text = render(json.load(file))
     page.write(text, page_path)
-
-
-if __name__ == "__main__":
-    try:
-        write(*sys.argv[1:3])
-    except OSError as problem:
-        sys.exit(f"harmony: '{problem.filename}': {problem.strerror}")

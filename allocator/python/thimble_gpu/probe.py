@@ -16,10 +16,9 @@ def driver():
     core = abi.installed_core()
     arena = ctypes.c_void_p()
     core.check(core.create(b"device:0", ctypes.byref(arena)))
-    stats = abi.Stats(struct_size=ctypes.sizeof(abi.Stats))
-    core.check(core.get_stats(arena, stats))
+    limit = core.stats(arena)["limit"]
     core.destroy(arena)
-    return f"GPU 0 with {text.size(stats.limit)}, virtual memory management works"
+    return f"GPU 0 with {text.size(limit)}, virtual memory management works"
 
 
 def tensorflow():

@@ -1,13 +1,14 @@
 """What the event logs of a run tell, and what TensorFlow's own allocator would have needed."""
 
-import ctypes
 import os
 import re
 import time
 
 from thimble_gpu import abi
 from thimble_gpu import bfc
+from thimble_gpu import conf
 from thimble_gpu import failure
+from thimble_gpu import offline
 from thimble_gpu import progress
 from thimble_gpu import text
 
@@ -22,40 +23,34 @@ NOTHING = ("the program took no memory from Thimble: it did not compute with Ten
 NAME = re.compile(r"(\d+)\.(\d+)\.log(?:\.(\d+))?")
 
 
-def figures(core, path, trace=None):
+def figures(path, trace=None):
     """What a log tells, by name; the log as a text trace. Raises ThimbleError."""
-    info = abi.LogInfo(struct_size=ctypes.sizeof(abi.LogInfo))
-    core.check(core.log_convert(os.fsencode(path), trace and os.fsencode(trace), info))
-    return with_shares(info)
+    return with_shares(offline.run("log", log=path, trace=trace))
 
 
-def with_shares(info):
-    """thimble_log_info by name, and what follows from it: fragmentation, in percent."""
-    told = {field: getattr(info, field) for field in abi.LOG_INFO}
-    told["note"] = info.note.decode(errors="replace")
-    on_device = info.peak_in_use - info.swapped_at_peak
-    unused = 1 - on_device / max(info.reserved_at_peak, 1)
-    told["fragmentation"] = round(100 * max(unused, 0), 1)
-    return told
+def with_shares(told):
+    """What a log tells, and what follows from it: fragmentation, in percent."""
+    on_device = told["peak_in_use"] - told["swapped_at_peak"]
+    unused = 1 - on_device / max(told["reserved_at_peak"], 1)
+    return {**told, "fragmentation": round(100 * max(unused, 0), 1)}
 
 
 class Log:
     """One device of one process: PROCESS.COUNT.log, and .DEVICE for all but the first."""
 
-    def __init__(self, core, path):
+    def __init__(self, path):
         parts = NAME.fullmatch(os.path.basename(path))
         self.path = path
         self.process, self.count, self.device = (int(part or 0) for part in parts.groups())
-        self.__dict__.update(figures(core, path, path + ".trace"))
+        self.__dict__.update(figures(path, path + ".trace"))
 
 
 def read(folder):
     """The logs in which something was allocated, and what is wrong with the others."""
-    core = abi.installed_core()
     logs, errors = [], []
     for name in filter(NAME.fullmatch, sorted(os.listdir(folder))):
         try:
-            logs.append(Log(core, os.path.join(folder, name)))
+            logs.append(Log(os.path.join(folder, name)))
         except abi.ThimbleError as error:
             errors.append(str(error))
     logs.sort(key=lambda log: (log.process, log.device, log.count))
@@ -125,27 +120,27 @@ def compare(told, trace, seconds):
                       f"{'in use' if in_advance else 'reserved'} at the peak")
 
 
-def compare_log(core, path, told, seconds, folder):
+def compare_log(path, told, seconds, folder):
     """The same for a log; `folder` is for the trace."""
     if told["allocations"] == 0 or seconds == 0:
         return Comparison(None, "it was not asked" if told["allocations"] else "there is nothing")
     trace = os.path.join(folder, "trace")
     try:
-        core.check(core.log_convert(os.fsencode(path), os.fsencode(trace), None))
+        offline.run("log", log=path, trace=trace)
     except abi.ThimbleError as error:
         return Comparison(None, str(error))
     return compare(told, trace, seconds)
 
 
-def explain(log, requests, conf):
+def explain(log, requests, options):
     """Lines about the request that the program failed with, if that was for memory."""
     failed = requests.get((log.process, log.device))
-    return failure.describe(abi.installed_core(), log.path, failed, conf) if failed else ()
+    return failure.describe(log.path, failed, options) if failed else ()
 
 
-def write(folder, conf, failed):
-    """The summary of a run with the options `conf`, on stderr. The logs that it is about."""
-    is_cpu = ("device", "cpu") in text.entries(conf)
+def write(folder, options, failed):
+    """The summary of a run with these options, on stderr. The logs that it is about."""
+    is_cpu = ("device", "cpu") in conf.entries(options)
     requests = failure.read(folder) if failed else {}
     logs, errors = read(folder)
     for error in errors:
@@ -160,7 +155,7 @@ def write(folder, conf, failed):
         plan = describe_plan(log.plan_requests, log.plan_hits, log.plan_repeats)
         swap = describe_swap(log.swap_out_bytes, log.swap_in_bytes, log.peak_swapped,
                              log.swap_wait_ns)
-        for note in filter(None, (plan, swap, log.note, *explain(log, requests, conf))):
+        for note in filter(None, (plan, swap, log.note, *explain(log, requests, options))):
             text.say("  " + note)
         log.comparison = compare(vars(log), log.path + ".trace", deadline - time.monotonic())
         text.say(f"  {log.comparison}")

@@ -1,8 +1,7 @@
 """The variables that decide about memory: which of those that are set count, and which do not."""
 
 from thimble_gpu import abi
-from thimble_gpu import run
-from thimble_gpu import text
+from thimble_gpu import conf
 
 HONOURED, IGNORED, WRONG = "ok", "ignored", "wrong"
 
@@ -37,7 +36,7 @@ def is_on(environment, framework):
 
 
 def wants_cpu(environment):
-    return ("device", "cpu") in text.entries(environment.get(CONF, ""))
+    return ("device", "cpu") in conf.entries(environment.get(CONF, ""))
 
 
 def check(environment):
@@ -66,30 +65,30 @@ def _switch(environment, name, on, framework):
 def _conf(environment):
     if CONF not in environment:
         return
-    conf = environment[CONF]
+    options = environment[CONF]
     try:
-        run.check_conf(conf)
+        conf.check(options)
     except abi.ThimbleError as error:
         yield CONF, WRONG, str(error)
         return
-    if not any(is_on(environment, framework) for framework in run.VARIABLES):
-        yield CONF, IGNORED, f"{conf}: neither {TF} nor {XLA} is 'thimble'"
+    if not any(is_on(environment, framework) for framework in conf.VARIABLES):
+        yield CONF, IGNORED, f"{options}: neither {TF} nor {XLA} is 'thimble'"
         return
-    yield CONF, HONOURED, conf
-    for key, value in text.entries(conf):
+    yield CONF, HONOURED, options
+    for key, value in conf.entries(options):
         if key == "device" and value != "cpu":
             yield CONF, WRONG, f"device:{value}: the framework chooses the GPUs: leave it out"
         elif key in ("device", "driver", "peers") and is_on(environment, "jax"):
             yield CONF, WRONG, f"{key}:{value}: JAX chooses: leave it out, or unset {XLA}"
-        elif key in run.PLUGIN_KEYS:
-            other = ({"tensorflow", "jax"} - {run.PLUGIN_KEYS[key]}).pop()
+        elif key in conf.PLUGIN_KEYS:
+            other = ({"tensorflow", "jax"} - {conf.PLUGIN_KEYS[key]}).pop()
             if is_on(environment, other):
                 yield CONF, WRONG, (f"{key}:{value}: {other} does not know it: leave it out, or "
-                                    f"unset {run.VARIABLES[other]}")
+                                    f"unset {conf.VARIABLES[other]}")
 
 
 def _contradictions(environment):
-    keys = dict(text.entries(environment.get(CONF, "")))
+    keys = dict(conf.entries(environment.get(CONF, "")))
     if wants_cpu(environment) and environment.get(TF) == "thimble":
         yield CONF, WRONG, f"device:cpu and {TF}=thimble contradict each other: unset one"
     fractions = [name for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")

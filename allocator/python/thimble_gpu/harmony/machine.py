@@ -1,6 +1,6 @@
 """The topology of this machine, as a file that the planner reads and people can edit.
 
-The format is that of allocator/harmony/server.h: switches with their uplinks, GPUs, NVLinks.
+The format is that of allocator/offline/harmony/server.h: switches with their uplinks, GPUs, NVLinks.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""Asks the core's planner (allocator/harmony) for a plan."""
+"""Asks the planner (allocator/offline/harmony) for a plan."""
 
-import ctypes
 import os
 import tempfile
 
 from thimble_gpu import abi
+from thimble_gpu import offline
 from thimble_gpu.harmony import profiler
 from thimble_gpu.harmony.errors import HarmonyError
 from thimble_gpu.harmony.plans import Plan
@@ -18,21 +18,18 @@ def search(rows, gpus, limit, batch, mode, portion, links):
 
     `portion`: how many samples to compute at a time, or None. `links`: see links.py.
     """
-    # The optimizer runs on the host, so nothing is resident.
-    options = (f"gpus:{gpus},memory:{limit},batch:{batch},mode:{mode},seconds:{_SECONDS},"
-               "resident:off")
-    core = abi.installed_core()
-    info = abi.HarmonyInfo(struct_size=ctypes.sizeof(abi.HarmonyInfo))
     with tempfile.TemporaryDirectory() as folder:
         profile, found = (os.path.join(folder, name) for name in ("profile.csv", "plan.json"))
         profiler.write(rows, profile)
-        topology = links.file_in(folder)
-        status = core.harmony_file(os.fsencode(profile), topology and os.fsencode(topology),
-                                   options.encode(), os.fsencode(found), None, info)
-        if status in (abi.OUT_OF_MEMORY, abi.INTERNAL):
-            return None
-        if status != abi.OK:
-            raise HarmonyError(core.last_error().decode(errors="replace"))
+        try:
+            # The optimizer runs on the host, so nothing is resident.
+            offline.run("harmony", profile=profile, topology=links.file_in(folder), plan=found,
+                        gpus=gpus, memory=limit, batch=batch, mode=mode, seconds=_SECONDS,
+                        resident="off")
+        except abi.ThimbleError as error:
+            if error.status in (abi.OUT_OF_MEMORY, abi.INTERNAL):
+                return None
+            raise HarmonyError(str(error)) from None
         with open(found, encoding="utf-8") as file:
             plan = Plan.from_json(file.read())
     if portion is None:

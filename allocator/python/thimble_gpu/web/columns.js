@@ -1,4 +1,4 @@
-// The columns of numbers that a report is made of, as allocator/observe/log_columns.h describes.
+// The columns of numbers that a report is made of, as allocator/offline/logs/log_columns.h describes.
 "use strict";
 
 async function inflated(base64) {

@@ -1,0 +1,14 @@
+"""What every folder of sources has."""
+
+def layer_sources():
+    """The folder's C and C++, as //tests/layering reads it."""
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob([
+            "*.c",
+            "*.cc",
+            "*.cu",
+            "*.h",
+        ], allow_empty = True),
+        visibility = ["//tests:__subpackages__"],
+    )

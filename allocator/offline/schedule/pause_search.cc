@@ -1,0 +1,109 @@
+#include "allocator/offline/schedule/pause_search.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "allocator/offline/schedule/bookings.h"
+#include "allocator/offline/schedule/stretch.h"
+#include "allocator/offline/schedule/windows.h"
+
+namespace thimble::schedule {
+namespace {
+
+constexpr Ns kLeastPart = 1000;            // of the step: no pause grows by less
+constexpr Ns kGrowth = 8;                  // nor by less than such a part of all pauses together
+constexpr std::uint64_t kRoundWork = 200;  // for each op and block, against one op looked at
+constexpr int kMostRounds = 300;           // until pauses are enough
+constexpr int kShrinks = 6;                // halvings of the way from no pauses to all
+
+Ns SumOf(const std::vector<Ns>& pauses) {
+  return std::accumulate(pauses.begin(), pauses.end(), Ns{0});
+}
+
+}  // namespace
+
+bool PauseSearch::AddWhatIsMissing(const Bookings& bookings, std::int32_t op, std::int64_t limit,
+                                   const std::vector<Window>& windows, const Stretched& stretched,
+                                   std::vector<Ns>* pauses) const {
+  const std::vector<std::int64_t>& left = bookings.left();
+  const std::int32_t count = static_cast<std::int32_t>(left.size());
+  const std::int64_t excess = left[op] - limit;
+  absl::flat_hash_set<std::pair<std::int32_t, std::int32_t>> gone;  // block and `after`
+  for (const Swap& swap : bookings.swaps()) gone.emplace(swap.block, swap.after);
+  const Window* best = nullptr;
+  Bookings::Lack best_lack;
+  __int128 best_cost = 0;  // nanoseconds for all of the excess
+  for (const Window& window : windows) {
+    if (!window.Spans(op, count) || gone.contains({window.block, window.after})) continue;
+    const std::int32_t at = op > window.after ? op : op + count;
+    const std::optional<Bookings::Lack> lack = bookings.LackFor(window, at);
+    if (!lack) continue;
+    const std::int64_t bytes = std::min(problem_.blocks[window.block].bytes, excess);
+    const __int128 cost = __int128{lack->out + lack->in} * excess / bytes;
+    if (best != nullptr && cost >= best_cost) continue;
+    best = &window;
+    best_lack = *lack;
+    best_cost = cost;
+  }
+  if (best == nullptr) return false;
+  const Ns least = std::max(StepNs(problem_) / kLeastPart, SumOf(*pauses) / kGrowth) + 1;
+  const std::int32_t ops = static_cast<std::int32_t>(pauses->size());
+  // A pause that is over the limit itself is not helped by being longer: the op before it waits.
+  const bool is_pause = stretched.place[stretched.OpAt(op) % ops] != op;
+  const std::int32_t waits = (stretched.OpAt(op) + ops - (is_pause ? 1 : 0)) % ops;
+  if (best_lack.out > 0 || best_lack.in == 0) {
+    (*pauses)[waits] += std::max(best_lack.out, least);
+  }
+  if (best_lack.in > 0) {
+    (*pauses)[stretched.OpAt(best->before) % ops] += std::max(best_lack.in, least);
+  }
+  return true;
+}
+
+std::optional<Schedule> PauseSearch::Try(const Rule& rule, std::int64_t limit,
+                                         std::vector<Ns>* pauses) {
+  const Stretched stretched = Stretch(problem_, *pauses);
+  const Timeline timeline(stretched.problem);
+  const std::vector<Window> windows = FindWindows(stretched.problem);
+  TargetSearch search(stretched.problem, machine_, timeline, windows);
+  Bookings bookings = search.Run(rule, limit);
+  work_ += search.work() + kRoundWork * (problem_.ops.size() + problem_.blocks.size());
+  if (bookings.peak() > limit) {
+    const std::int32_t op = search.NextOp(rule, limit, bookings.left());
+    if (!AddWhatIsMissing(bookings, op, limit, windows, stretched, pauses)) pauses->clear();
+    return std::nullopt;
+  }
+  bookings.DropWhatIsNotNeeded(limit);
+  return Unstretch(stretched, bookings.ToSchedule(absl::StrCat(rule.Name(), ", pauses as needed")));
+}
+
+std::optional<Schedule> PauseSearch::Keep(const Rule& rule, std::int64_t limit, Ns most,
+                                          std::uint64_t max_work) {
+  const std::uint64_t end = work_ + max_work;
+  std::vector<Ns> pauses(problem_.ops.size());
+  std::optional<Schedule> best;
+  // A round more than `most` allows: shrinking may get there.
+  for (int round = 0; round < kMostRounds && !best && !pauses.empty(); ++round) {
+    if (SumOf(pauses) > most + most / 4 || work_ >= end) break;
+    best = Try(rule, limit, &pauses);
+  }
+  if (!best) return std::nullopt;
+  Ns low = 0;
+  Ns high = 1 << kShrinks;
+  while (high - low > 1 && work_ < end) {
+    const Ns middle = (low + high) / 2;
+    std::vector<Ns> fewer = pauses;
+    for (Ns& pause : fewer) pause = pause * middle >> kShrinks;
+    std::optional<Schedule> found = Try(rule, limit, &fewer);
+    (found ? high : low) = middle;
+    if (found) best = std::move(found);
+  }
+  if (best->step_ns - StepNs(problem_) > most) return std::nullopt;
+  return best;
+}
+
+}  // namespace thimble::schedule

@@ -1,0 +1,44 @@
+// Reads what people set: limits, slowdowns, machines. A refusal quotes the value and says what to
+// write instead.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "allocator/offline/schedule/machine.h"
+#include "allocator/offline/schedule/planner.h"
+
+namespace thimble::schedule {
+
+// "8GiB", "512MiB", "1000000": positive.
+absl::StatusOr<std::int64_t> ParseLimit(absl::string_view text);
+
+// Percent, "5" or "0.5", from 0 to 1000, as parts per million.
+absl::StatusOr<std::int64_t> ParseSlowdown(absl::string_view text);
+
+// Milliseconds, "2" or "0.5", from 0 to 10000.
+absl::StatusOr<Ns> ParseRunAhead(absl::string_view text);
+
+// "13" (PCIe 3, as AutoSwap measured it: what a Machine is by default), "24" (PCIe 4: 24 GB/s and
+// 10 us either way), or OUT/IN in GB/s, as "55/55", with the latencies of "24".
+absl::StatusOr<Machine> ParseBus(absl::string_view text);
+
+struct Settings {
+  Machine machine;
+  bool has_bus = false;  // somebody said which; else the one that was measured is meant, if any
+  Goal goal;
+};
+
+// limit, slowdown, bus and run_ahead_ms, as above; not both a limit and a slowdown. Without any: no
+// slowdown, and the bus that was measured, or 13.
+absl::StatusOr<Settings> ReadSettings(
+    const std::vector<std::pair<std::string, std::string>>& values);
+
+// The machine to plan `problem` for.
+Machine MachineFor(const Problem& problem, const Settings& settings);
+
+}  // namespace thimble::schedule

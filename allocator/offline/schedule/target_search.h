@@ -1,0 +1,75 @@
+// Looks for a schedule within a limit: while some op has more than that, the block leaves that
+// helps most. Every rule is a guess at what "most" is; which one is right depends on the model, so
+// the planner tries them all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "allocator/offline/schedule/bookings.h"
+#include "allocator/offline/schedule/windows.h"
+
+namespace thimble::schedule {
+
+struct Rule {
+  // Which op that is over the limit is served next.
+  enum class Next : std::uint8_t { kWorst, kFirst } next = Next::kWorst;
+  // Which of the blocks that could be gone then is best: the one with the largest
+  enum class By : std::uint8_t {
+    kArea,    // bytes x duration of its absence
+    kTime,    // duration of its absence
+    kExcess,  // bytes over the limit that go, summed over ops, per nanosecond of copying
+    kLoad,    // the same, weighted with how long the ops take
+  } by = By::kArea;
+
+  std::string Name() const;
+};
+
+// The cheap ones first.
+std::array<Rule, 8> AllRules();
+
+class TargetSearch {
+ public:
+  // All must outlive it; `windows` is FindWindows(problem).
+  TargetSearch(const Problem& problem, const Machine& machine, const Timeline& timeline,
+               const std::vector<Window>& windows);
+
+  // What a window counts, of kPlain; by window.
+  using Weights = std::vector<std::uint32_t>;
+  static constexpr std::uint32_t kPlain = 1024;
+
+  // Books until no op has more than `limit`, or until one of these cannot be helped. Without
+  // `weights` all windows count the same.
+  Bookings Run(const Rule& rule, std::int64_t limit, const Weights& weights = {});
+
+  // The op over the limit that is served next; past the last one if there is none.
+  std::int32_t NextOp(const Rule& rule, std::int64_t limit,
+                      const std::vector<std::int64_t>& left) const;
+
+  std::uint64_t work() const { return work_; }  // done so far, in units of a few nanoseconds
+
+ private:
+  using Wide = __int128;
+
+  std::optional<Swap> BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
+                              const Weights& weights, const Bookings& bookings);
+  // Bytes over the limit that go, summed over ops.
+  Wide Excess(const Swap& swap, bool weighted, std::int64_t limit,
+              const std::vector<std::int64_t>& left);
+  Wide Evaluate(const Rule& rule, const Swap& swap, std::int64_t limit,
+                const std::vector<std::int64_t>& left);
+
+  const Problem& problem_;
+  const Machine& machine_;
+  const Timeline& timeline_;
+  const std::vector<Window>& windows_;
+  std::vector<Ns> op_weights_;  // for Rule::By::kLoad
+  // What a window was worth when it was last looked at: it is never worth more later. Negative:
+  // used, or there is no place for it any more.
+  std::vector<Wide> most_;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace thimble::schedule

@@ -1,0 +1,35 @@
+// What a tool is told: values by name.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace thimble {
+
+class Arguments {
+ public:
+  // Texts NAME=VALUE, every name once.
+  static absl::StatusOr<Arguments> Parse(const std::vector<std::string>& texts);
+
+  // Takes a value out; "" if it was not given.
+  std::string Take(absl::string_view name);
+  // The same for one that is needed.
+  absl::StatusOr<std::string> Need(absl::string_view name);
+  // The same for one that is "on" or "off"; off if it was not given.
+  absl::StatusOr<bool> TakeSwitch(absl::string_view name);
+
+  // What nobody has taken.
+  const std::vector<std::pair<std::string, std::string>>& rest() const { return rest_; }
+  // Refuses what nobody has taken.
+  absl::Status CheckAllTaken() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> rest_;
+};
+
+}  // namespace thimble

@@ -1,0 +1,1 @@
+"""Sub-commands of `thimble`: add_to() tells the command line about one."""

@@ -1,0 +1,37 @@
+"""allocator/offline/thimble_offline.h for Python: tools that are no part of a training process."""
+
+import ctypes
+import functools
+import json
+import os
+
+from thimble_gpu import abi
+
+
+@functools.lru_cache(maxsize=None)
+def _library():
+    library = abi.installed("libthimble_offline.so")
+    library.thimble_offline_run.argtypes = (
+        ctypes.c_char_p, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t,
+        ctypes.POINTER(ctypes.c_void_p))
+    library.thimble_offline_free.argtypes = (ctypes.c_void_p,)
+    library.thimble_offline_free.restype = None
+    return library
+
+
+def run(tool, **arguments):
+    """What the tool answers. Arguments that are None are left out. Raises ThimbleError."""
+    library = _library()
+    texts = [os.fsencode(f"{name}={value}") for name, value in arguments.items()
+             if value is not None]
+    answer = ctypes.c_void_p()
+    status = library.thimble_offline_run(
+        tool.encode(), (ctypes.c_char_p * len(texts))(*texts), len(texts), ctypes.byref(answer))
+    try:
+        text = (ctypes.string_at(answer) if answer else b"the host is out of memory").decode(
+            errors="surrogateescape")
+    finally:
+        library.thimble_offline_free(answer)
+    if status != abi.OK:
+        raise abi.ThimbleError(text, status)
+    return json.loads(text)
