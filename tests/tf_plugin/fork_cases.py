@@ -14,6 +14,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tests.soak.figures import figures
+
 ROUNDS = 20
 SHAPE = (64, 64)
 
@@ -158,13 +160,6 @@ CASES = [
 ]
 
 
-def _own_bytes():
-    """Of this process alone: what is shared changes when others come and go."""
-    with open("/proc/self/smaps_rollup") as rollup:
-        return next(int(line.split()[1]) << 10 for line in rollup
-                    if line.startswith("Private_Dirty:"))
-
-
 def growth_by(forks):
     """Bytes and open files that so many children cost, each gone before the next; and a sum."""
     variable = tf.Variable(filled(1))
@@ -174,6 +169,7 @@ def growth_by(forks):
             in_child(lambda: float(tf.reduce_sum(variable)))
             for _ in range(4):
                 variable.assign_add(filled(1) * filled(2))
-        seen.append((_own_bytes(), len(os.listdir("/proc/self/fd"))))
-    (bytes_before, files_before), (bytes_after, files_after) = seen
-    return bytes_after - bytes_before, files_after - files_before, float(tf.reduce_sum(variable))
+        seen.append(figures())
+    before, after = seen
+    return (after["private"] - before["private"], after["descriptors"] - before["descriptors"],
+            float(tf.reduce_sum(variable)))
