@@ -67,14 +67,12 @@ def train(model, x, y, devices, portion, memory, steps=3, plan=True):
             model, optimizer, x, y, [portion] * (batch // portion), steps))
 
     theirs = by_keras(before)
-    weights = largest_difference(ours["variables"], theirs["variables"])
-    if weights > LIMIT:
-        moved = by_keras([_nudged(value) for value in before])["variables"]
-        weights = largest_difference(ours["variables"], theirs["variables"], moved)
-    return {"losses": ours["loss"], "packs": packs,
-            "loss": max(map(difference, ours["loss"], theirs["loss"])),
-            "evaluate": max(map(difference, ours["evaluate"], theirs["evaluate"])),
-            "weights": weights, "links": [link.name for link in attached.chain.links],
+    differences = _differences(ours, theirs)
+    if max(differences.values()) > LIMIT:
+        moved = by_keras([_nudged(value) for value in before])
+        differences = _differences(ours, theirs, moved)
+    return {"losses": ours["loss"], "packs": packs, **differences,
+            "links": [link.name for link in attached.chain.links],
             "regroups": attached.chain.can_regroup, "has_state": bool(attached.chain.changing)}
 
 
@@ -84,7 +82,7 @@ def _all_numbers(model, x, y, train_steps):
                                  batch_size=len(keras.tree.flatten(x)[0]))
     before, losses, after = evaluate(), train_steps(), evaluate()
     return {"evaluate": np.ravel([before, after]), "loss": losses,
-            "variables": [variable.numpy() for variable in model.variables]}
+            "weights": [variable.numpy() for variable in model.variables]}
 
 
 def _nudged(value):
@@ -93,32 +91,25 @@ def _nudged(value):
     return np.nextafter(value, np.inf, dtype=value.dtype) if is_float else value
 
 
-def difference(ours, theirs):
-    """As a part of the number itself. What is not a number is never the same."""
-    if not (np.isfinite(ours) and np.isfinite(theirs)):
-        return float("inf")
-    return 0.0 if ours == theirs else float(abs(ours - theirs) / abs(theirs))
+def _differences(ours, theirs, moved=None):
+    """The largest of each kind of number, as a part of it; of a variable, of its largest number.
 
-
-def largest_difference(ours, theirs, moved=None):
-    """Of variables, each as a part of the largest number in it; whole numbers must be the same.
-
-    `moved`: variables as Keras itself leaves them if it begins with numbers that are one rounding
-    away. A variable that moves by more than LIMIT then, such as a bias before BatchNorm, whose
-    gradient is zero but for rounding, may differ by a few such moves.
+    `moved`: what Keras itself makes of variables that are one rounding away. A number may differ by
+    a few such moves where they are more than LIMIT, such as a bias before BatchNorm, whose gradient
+    is zero but for rounding. Whole numbers must be the same.
     """
-    return max(_part(*each) for each in zip(ours, theirs, moved or theirs))
+    return {kind: max(map(_part, ours[kind], theirs[kind], (moved or theirs)[kind]), default=0.0)
+            for kind in ("loss", "evaluate", "weights")}
 
 
 def _part(ours, theirs, moved):
-    if not np.issubdtype(theirs.dtype, np.floating):
+    """What is not a number is never the same."""
+    if not np.issubdtype(np.asarray(theirs).dtype, np.floating):
         return 0.0 if np.array_equal(ours, theirs) else float("inf")
-    ours, theirs, moved = (each.astype(np.float64) for each in (ours, theirs, moved))
+    ours, theirs, moved = (np.asarray(each, np.float64) for each in (ours, theirs, moved))
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return float("inf")
     if np.array_equal(ours, theirs):
         return 0.0
     size, move = np.max(np.abs(theirs)), np.max(np.abs(theirs - moved))
-    if move > LIMIT * size:
-        size = A_FEW * move / LIMIT
-    return float(np.max(np.abs(ours - theirs)) / size)
+    return float(np.max(np.abs(ours - theirs)) / max(size, A_FEW * move / LIMIT))
