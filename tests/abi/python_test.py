@@ -57,7 +57,7 @@ class Python(unittest.TestCase):
         return json.loads(text.value)
 
     def test_version_and_options(self):
-        self.assertEqual(self.library.thimble_abi_version(), 1)
+        self.assertEqual(self.library.thimble_abi_version(), 2)
         self.assertIn(b"memory:67108864", self.library.thimble_options(self.arena))
 
     def test_the_readme_names_every_option(self):

@@ -23,10 +23,9 @@ def requested():
             return [int(size) for size in
                     re.findall(r" cuMemAllocFromPoolAsync size=(\d+)", file.read())]
     import thimble_gpu
-    from thimble_gpu import abi
     from thimble_gpu import columns
     thimble_gpu.stop_log()
-    log = columns.Columns(abi.installed_core(), os.environ[EVENTS])
+    log = columns.Columns(os.environ[EVENTS])
     return [size for _, size, _ in log.blocks()]
 
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -12,6 +13,7 @@ import jax
 from tests.programs import processes
 from tests.programs.jax_generate import MEMORY
 
+CONVERT = "tests/bench/convert"
 VARIABLE = "XLA_PYTHON_CLIENT_ALLOCATOR"
 STOCK = "cuda_async"  # in which XLA asks the driver for every buffer, as on Thimble
 REQUEST = re.compile(r"cuMemAllocFromPoolAsync size=(\d+) pool=\d+ stream=\d+$", re.MULTILINE)
@@ -36,8 +38,7 @@ def _our_requests(log):
     assert core.thimble_check(arena) == 0
     assert core.thimble_log_stop(arena) == 0
     trace = log.with_suffix(".txt")
-    from thimble_gpu import offline
-    offline.run("log", log=log, trace=trace)
+    subprocess.run((CONVERT, log, trace), check=True)
     return [int(size) for size in SERVED.findall(trace.read_text())]
 
 

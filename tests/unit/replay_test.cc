@@ -102,7 +102,7 @@ class ReplayTest : public ArenaTest {
     const std::string json = ReadWholeFile(PathBeside(log_, kOomFile)).value_or("");
     EXPECT_EQ(json.empty(), failed == 0);
     EXPECT_TRUE(failed == 0 ||
-                absl::StrContains(json, absl::StrCat("\"requested\": ", failed, ",")))
+                absl::StrContains(json, absl::StrCat("\"requested\":", failed, ",")))
         << json;
     arena_.reset();
     return failed;

@@ -211,8 +211,8 @@ class Run(unittest.TestCase):
     def bounded(self, events, program, conf):
         """`thimble run` that records no more than so many events."""
         return self.bare.run(
-            "python", "-c", f"import sys; from thimble_gpu import cli, run; run.MOST_EVENTS = "
-            f"{events}; sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", conf, "--", "python",
+            "python", "-c", f"import sys; from thimble_gpu import cli; from thimble_gpu.commands "
+            f"import run; run.MOST_EVENTS = {events}; sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", conf, "--", "python",
             "-c", program)
 
     def test_an_out_of_memory_that_is_not_recorded_is_said_to_be(self):

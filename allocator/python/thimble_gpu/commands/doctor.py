@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import thimble_gpu
 from thimble_gpu import conf
 from thimble_gpu import frameworks
 from thimble_gpu import text
@@ -18,7 +19,8 @@ MOST_SECONDS = 180  # for a framework to start, on a slow machine
 
 # Relative to site-packages: what must be there, and what must be there once.
 ESSENTIAL = ("thimble.pth", "thimble_boot.py", "tensorflow-plugins/libthimble_tf.so",
-             "thimble_gpu/lib/libthimble.so", "thimble_gpu/lib/libthimble_tf_hooks.so",
+             "thimble_gpu/lib/libthimble.so", "thimble_gpu/lib/libthimble_offline.so",
+             "thimble_gpu/lib/libthimble_tf_hooks.so",
              "thimble_gpu/lib/libthimble_xla.so", "thimble_gpu/lib/libthimble_bfc.so")
 SINGLE = ("thimble_boot.py", "tensorflow-plugins/libthimble_tf.so")
 
@@ -64,7 +66,7 @@ def checks(environment):
 
 
 def installation():
-    site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    site = os.path.dirname(os.path.dirname(os.path.abspath(thimble_gpu.__file__)))
     missing = [file for file in ESSENTIAL if not os.path.exists(os.path.join(site, file))]
     if missing:
         yield "Thimble", WRONG, f"{', '.join(missing)} missing in {site}: install thimble-gpu again"

@@ -22,7 +22,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """As thimble_harmony_file() writes it.
+    """As `thimble harmony --plan` writes it.
 
     `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
     of them computes forward and backward at once. A pack of several segments becomes a task for
