@@ -56,6 +56,23 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
 
 }  // namespace
 
+// The mutex, for an operation that may change something.
+class ABSL_SCOPED_LOCKABLE Arena::Operation {
+ public:
+  explicit Operation(Arena* arena) ABSL_EXCLUSIVE_LOCK_FUNCTION(arena->mutex_) : arena_(*arena) {
+    arena_.mutex_.Lock();
+  }
+  ~Operation() ABSL_UNLOCK_FUNCTION() {
+    if constexpr (kIsDebugBuild) arena_.CheckAfterOperation();
+    arena_.mutex_.Unlock();
+  }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+ private:
+  Arena& arena_;
+};
+
 absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver) {
   THIMBLE_ASSIGN_OR_RETURN(const SpaceOptions fitted, FitToDriver(options, driver->properties()));
   THIMBLE_ASSIGN_OR_RETURN(auto space, Space::Create(driver, fitted));
@@ -122,7 +139,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
   request.step = step;
   request.resident = resident;
 
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
   request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
   if (request.bytes > space_->limit()) return OutOfMemory(request);
@@ -252,7 +269,7 @@ absl::Status Arena::Free(Address address, StreamId stream) {
 
 absl::Status Arena::FreeSlow(Address address, StreamId stream) {
   if (address == 0) return absl::OkStatus();
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   const Bytes offset = address - home_base_;
   const SmallMarks::Mark mark = MarkAt(address);
   if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
@@ -276,7 +293,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
 
 absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
   if (swapper_ == nullptr) return absl::OkStatus();
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   if (steps_.Count(op.step)) MarkStep();
   if (log_.enabled()) ReportOp(blocks, op);
   const absl::Status status = swapper_->Pin(blocks, op);
@@ -287,7 +304,7 @@ absl::Status Arena::Pin(absl::Span<const Address> blocks, const OpName& op) {
 absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                           StreamId stream, bool takes_turn) {
   if (swapper_ == nullptr) return absl::OkStatus();
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   const absl::Status status = swapper_->Unpin(blocks, touched, stream, takes_turn);
   if (swapper_->WantsWork() && swap_worker_.is_idle()) swap_worker_.Wake();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
@@ -295,14 +312,14 @@ absl::Status Arena::Unpin(absl::Span<const Address> blocks, absl::Span<const Add
 }
 
 void Arena::SwapAhead(const std::atomic<bool>& cancel) {
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   while (!cancel.load() && swapper_->WorkAhead()) {
   }
 }
 
 absl::Status Arena::Expose(absl::Span<const Address> blocks) {
   if (swapper_ == nullptr) return absl::OkStatus();
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   const absl::Status status = swapper_->Expose(blocks);
   return absl::IsResourceExhausted(status) ? NoRoomFor(blocks) : status;
 }
@@ -318,16 +335,15 @@ absl::Status Arena::NoRoomFor(absl::Span<const Address> blocks) {
 
 absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   MutexLock lock(&mutex_);
-  space_->Settle();
-  const Block* const block = space_->Find(address);
-  if (block == nullptr || MarkAt(address).state == SmallMarks::State::kCached) {
+  const std::optional<BlockInfo> info = space_->Describe(address);
+  if (!info.has_value() || MarkAt(address).state == SmallMarks::State::kCached) {
     return absl::InvalidArgumentError(absl::StrFormat("%#x is no block that is held now", address));
   }
-  return BlockInfo{space_->BytesOf(*block) - block->padding, block->key, space_->SeamsOf(*block)};
+  return *info;
 }
 
 absl::Status Arena::Trim(Bytes keep, Bytes* released) {
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   return TrimLocked(keep, released);
 }
 
@@ -341,7 +357,7 @@ absl::Status Arena::TrimLocked(Bytes keep, Bytes* released) {
 }
 
 absl::Status Arena::SetLimit(Bytes limit) {
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   const Bytes wanted = RoundDown(limit, space_->chunk_bytes());
   if (wanted == 0 || wanted > space_->largest_limit()) {
     return absl::InvalidArgumentError(
@@ -363,7 +379,7 @@ absl::Status Arena::SetLimit(Bytes limit) {
 }
 
 absl::Status Arena::ForgetStream(StreamId stream) {
-  MutexLock lock(&mutex_);
+  const Operation operation(this);
   EmptyMagazines();
   THIMBLE_RETURN_IF_ERROR(WaitForStreams(stream));
   return space_->ForgetStream(stream);
@@ -371,9 +387,22 @@ absl::Status Arena::ForgetStream(StreamId stream) {
 
 void Arena::CheckInvariants() {
   MutexLock lock(&mutex_);
+  CheckInvariantsLocked();
+}
+
+void Arena::CheckInvariantsLocked() {
   space_->CheckInvariants();
   if (swapper_ != nullptr) swapper_->CheckInvariants();
   THIMBLE_CHECK(StatsLocked().AddsUp(), "the sum of the statistics is not what is reserved");
+}
+
+void Arena::CheckAfterOperation() {
+  constexpr std::chrono::microseconds kShort{200};
+  const auto begin = std::chrono::steady_clock::now();
+  if (begin < next_check_) return;
+  CheckInvariantsLocked();
+  const auto end = std::chrono::steady_clock::now();
+  if (end - begin > kShort) next_check_ = end + (end - begin);
 }
 
 }  // namespace thimble

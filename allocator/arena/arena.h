@@ -12,6 +12,9 @@
 //   7. an error that explains
 //
 // Locks: mutex_ (LockRank::kArena) around everything in Space; magazines have their own.
+//
+// Debug builds check all invariants after every operation that takes the mutex. Where a check takes
+// long, because there are many blocks, checks take half of the time.
 #pragma once
 
 #include <atomic>
@@ -44,12 +47,6 @@
 #include "allocator/observe/snapshot.h"
 
 namespace thimble {
-
-struct BlockInfo {
-  Bytes bytes = 0;  // usable from the block's address
-  std::uint64_t key = 0;
-  std::uint64_t seams = 0;
-};
 
 class Arena {
  public:
@@ -118,6 +115,8 @@ class Arena {
   void CheckInvariants();  // O(blocks + mappings)
 
  private:
+  class Operation;
+
   Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
         std::unique_ptr<SmallMarks> marks);
 
@@ -136,6 +135,8 @@ class Arena {
   absl::Status TrimLocked(Bytes keep, Bytes* released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EmptyMagazines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ArenaStats StatsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckInvariantsLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckAfterOperation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void LoadPlanFile();
   void SavePlanFile(Learned learned, Bytes chunk_bytes);
@@ -200,6 +201,7 @@ class Arena {
   Bytes reported_swapped_ ABSL_GUARDED_BY(mutex_) = 0;  // both ways
   PeakMark last_mark_ ABSL_GUARDED_BY(mutex_) = 0;
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point next_check_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
   bool told_plan_file_ = false;                   // the worker's: that it cannot be written
   // The first to go.

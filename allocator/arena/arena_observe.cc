@@ -96,7 +96,6 @@ void Arena::WriteStats() {
 // --- Statistics ----------------------------------------------------------------------------------
 
 ArenaStats Arena::StatsLocked() {
-  space_->Settle();
   ArenaStats stats;
   std::uint64_t cached_blocks = 0;
   stats.allocations = allocations_;
@@ -110,16 +109,16 @@ ArenaStats Arena::StatsLocked() {
   // A block that moved from one magazine to another meanwhile was counted twice.
   stats.magazines = std::min(stats.magazines, heap.used_bytes());
   cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
-  stats.in_use = heap.used_bytes() - space_->absent_bytes() - stats.magazines;
-  stats.free_small = heap.free_bytes(Pool::kSmall);
-  stats.free_large = heap.free_bytes() - stats.free_small;
+  stats.in_use = space_->used() - stats.magazines;
+  stats.free_small = space_->free_bytes(Pool::kSmall);
+  stats.free_large = space_->free_bytes(Pool::kLarge) + space_->free_bytes(Pool::kResident);
   stats.spare = space_->home().spare_bytes();
   stats.reserved = space_->reserved();
   stats.vacant = heap.vacant_bytes();
   stats.limit = space_->limit();
   stats.peak_in_use = space_->used_peaks().overall();
   stats.peak_reserved = space_->reserved_peaks().overall();
-  stats.largest_free = heap.LargestFree();
+  stats.largest_free = space_->LargestFree();
   stats.largest_request = largest_request_;
   stats.alias_active = space_->stitcher().active_bytes();
   stats.alias_idle = space_->stitcher().idle_bytes();
@@ -170,7 +169,6 @@ OomReport Arena::LastOom() {
 
 Snapshot Arena::GetSnapshot() {
   MutexLock lock(&mutex_);
-  space_->Settle();
   Snapshot snapshot = TakeSnapshot(*space_);
   snapshot.stats = StatsLocked();
   return snapshot;

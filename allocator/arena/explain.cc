@@ -88,26 +88,20 @@ Snapshot TakeSnapshot(const Space& space) {
       chain_head.emplace(next, id);
     }
   }
-  for (BlockId id = heap.first(); id != kNoBlock; id = heap.block(id).next) {
-    const auto head = chain_head.find(id);
-    const BlockId first = head == chain_head.end() ? id : head->second;
-    const Block& block = heap.block(id);
+  for (const Space::Piece& seen : space.Pieces()) {
     Snapshot::Piece piece;
-    piece.offset = block.offset;
-    piece.bytes = block.bytes;
-    piece.small = block.pool == Pool::kSmall;
-    piece.stitched = heap.block(first).alias != kNoAlias && block.state == BlockState::kUsed;
-    piece.owner = heap.block(first).offset;
-    piece.key = heap.block(first).key;
-    switch (block.state) {
-      case BlockState::kUsed:
-        piece.state = Snapshot::State::kUsed;
-        break;
-      case BlockState::kVacant:
-        piece.state = Snapshot::State::kVacant;
-        break;
-      default:
-        piece.state = Snapshot::State::kFree;
+    piece.offset = piece.owner = seen.extent.begin;
+    piece.bytes = seen.extent.bytes();
+    piece.small = seen.pool == Pool::kSmall;
+    piece.key = seen.key;
+    if (seen.state == BlockState::kVacant) piece.state = Snapshot::State::kVacant;
+    if (seen.state == BlockState::kUsed) piece.state = Snapshot::State::kUsed;
+    if (seen.id != kNoBlock) {
+      const auto head = chain_head.find(seen.id);
+      const Block& first = heap.block(head == chain_head.end() ? seen.id : head->second);
+      piece.stitched = first.alias != kNoAlias && seen.state == BlockState::kUsed;
+      piece.owner = first.offset;
+      piece.key = first.key;
     }
     snapshot.pieces.push_back(piece);
   }

@@ -239,29 +239,6 @@ absl::Status Space::Free(Address address, StreamId stream) {
   return absl::OkStatus();
 }
 
-absl::Status Space::NotABlock(Address address) {
-  Settle();
-  const std::string name = absl::StrFormat("%#x", address);
-  if (!IsHome(address) && !aliases_->Contains(address)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not memory of this arena: free it where it was allocated"));
-  }
-  if (IsHome(address) && HomeOffset(address) < heap_.end()) {
-    const Block& block = heap_.block(heap_.At(HomeOffset(address)));
-    if (block.state != BlockState::kUsed) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " is free already: it was freed twice, or never allocated"));
-    }
-    if (HomeOffset(address) != block.offset) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "%s points %d bytes into a block: free the address that was allocated, %#x", name,
-          HomeOffset(address) - block.offset, home_->base() + block.offset));
-    }
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " is no block that is held now: it was freed twice, or it points into one"));
-}
-
 // --- Streams -----------------------------------------------------------------------------------
 
 absl::StatusOr<StreamTag> Space::TagOf(StreamId stream) {
@@ -295,25 +272,6 @@ void Space::CleanPassed() {
 }
 
 // --- Looking -----------------------------------------------------------------------------------
-
-const Block* Space::Find(Address address) const {
-  const BlockId id = pointers_.Find(address);
-  return id == kNoBlock ? nullptr : &heap_.block(id);
-}
-
-Bytes Space::BytesOf(const Block& first) const {
-  Bytes bytes = first.bytes;
-  for (BlockId id = first.chain; id != kNoBlock; id = heap_.block(id).chain) {
-    bytes += heap_.block(id).bytes;
-  }
-  return bytes;
-}
-
-std::uint64_t Space::SeamsOf(const Block& first) const {
-  std::uint64_t seams = 0;
-  for (BlockId id = first.chain; id != kNoBlock; id = heap_.block(id).chain) ++seams;
-  return seams;
-}
 
 Bytes Space::LargestStitch(StreamId stream) {
   const std::optional<StreamTag> tag = frontier_.TagOf(stream);

@@ -8,9 +8,8 @@
 //   P1  Every address in the map names a block in use, and every block in use is in the map or is
 //       a later extent of one that is.
 //   P2  At most limit() bytes are backed by chunks.
-//   P3  What the heap calls free or used is backed by a chunk, but for absent_bytes() of blocks
-//   whose
-//       bytes are elsewhere; what it calls vacant is not.
+//   P3  What the heap calls free or used is backed by a chunk; what it calls vacant is not. Only
+//       absent_bytes() of blocks in use have no chunk: their bytes are on the host.
 //   P4  A call that fails leaves blocks, contents and reserved() as they were.
 //   P5  With plans, every large block in use has a seat of its own, and every taken seat a block,
 //       but where the table of seats was full.
@@ -43,6 +42,12 @@
 #include "allocator/vmm/home_space.h"
 
 namespace thimble {
+
+struct BlockInfo {
+  Bytes bytes = 0;  // usable from the block's address
+  std::uint64_t key = 0;
+  std::uint64_t seams = 0;
+};
 
 struct SpaceOptions {
   Bytes limit = 0;        // a positive multiple of chunk_bytes; it may be lowered later
@@ -91,7 +96,7 @@ class Space {
   // What an earlier process has learned. To be called first.
   void RestorePlans(const Learned& learned) { planner_->Restore(learned); }
   // What the plan handed out itself becomes blocks of the heap, and the rest of what is held for it
-  // free. Before that, the heap and the map of pointers tell only part of the truth.
+  // free. Before that, heap() and pointers() tell only part of the truth.
   void Settle();
   // Whether it is time to call DraftPlan().
   bool WantsDraft() const { return planner_ != nullptr && planner_->WantsDraft(); }
@@ -156,11 +161,32 @@ class Space {
   void ReportMappings();  // all there are now
   void ReportPlaces();    // all of the plan that serves
 
-  // --- Looking, best after Settle() --------------------------------------------------------------
+  // --- Looking (space_look.cc). Nothing changes; what is on the plan's floor is seen, too. -------
+
+  // An interval of the home space that is all used, all free or all vacant.
+  struct Piece {
+    Extent extent;
+    BlockState state = BlockState::kFree;  // never kHeld
+    Pool pool = Pool::kLarge;
+    StreamTag tag = kCleanTag;  // free: the stream that may use it
+    std::uint64_t key = 0;      // used: who asked
+    BlockId id = kNoBlock;      // of the heap; kNoBlock on the floor
+  };
+  // In the order of their addresses. They tile the home space up to the last one.
+  std::vector<Piece> Pieces() const;
+  // Nothing if there is no block at `address`.
+  std::optional<BlockInfo> Describe(Address address) const;
+  Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
+  Bytes free_bytes(Pool pool) const {
+    const Bytes on_floor = pool == Pool::kLarge ? heap_.held_bytes() - floor_used_ : 0;
+    return heap_.free_bytes(pool) + on_floor;
+  }
+  Bytes LargestFree() const;  // in one piece, whoever may use it
+
+  // --- Looking at parts, after Settle() ----------------------------------------------------------
 
   // The first block of the chain at `address`, or nullptr.
   const Block* Find(Address address) const;
-  std::uint64_t SeamsOf(const Block& first) const;
   Bytes BytesOf(const Block& first) const;  // of the whole chain
 
   bool IsHome(Address address) const { return address - home_->base() < home_->capacity(); }
@@ -188,7 +214,6 @@ class Space {
   bool stitch() const { return options_.stitch; }
   bool plan() const { return options_.plan; }
   Bytes reserved() const { return home_->backed_bytes() + home_->spare_bytes(); }
-  Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
   const Peaks& used_peaks() const { return used_peaks_; }
   const Peaks& reserved_peaks() const { return reserved_peaks_; }
   void ResetPeaks();
@@ -254,7 +279,8 @@ class Space {
   bool IsGoodMoment() const;
   bool BackRegion(Extent region);
   void ReportPlace(SeatId seat);
-  absl::Status NotABlock(Address address);
+  std::vector<SeatId> SeatsOnFloor() const;  // by address
+  absl::Status NotABlock(Address address) const;
   void CheckSeats() const;
   void CheckFloor() const;
 

@@ -62,10 +62,7 @@ void Space::ShareFloor() {
 
 void Space::Settle() {
   if (heap_.held_bytes() == 0) return;
-  std::vector<SeatId> seats;
-  pointers_.ForEach([&](Address, BlockId id) {
-    if (IsOnFloor(id)) seats.push_back(SeatOnFloor(id));
-  });
+  const std::vector<SeatId> seats = SeatsOnFloor();
   planner_->floor().CloseAll();
   floor_used_ = 0;
   heap_.ReleaseHeld(floor_tag_, frontier_.NoteFree(floor_tag_));

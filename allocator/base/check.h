@@ -4,6 +4,14 @@
 
 namespace thimble {
 
+// Whether this is a debug build, in which Thimble checks itself at every turn (--config=debug,
+// asan).
+#ifdef THIMBLE_DEBUG
+inline constexpr bool kIsDebugBuild = true;
+#else
+inline constexpr bool kIsDebugBuild = false;
+#endif
+
 // Writes "file:line: what" to stderr and aborts.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* what);
 
@@ -15,12 +23,3 @@ namespace thimble {
       ::thimble::CheckFailed(__FILE__, __LINE__, what " (" #condition ")"); \
     }                                                                       \
   } while (false)
-
-// The same, in debug builds only: for checks too dear for the hot path.
-#ifdef THIMBLE_DEBUG
-#define THIMBLE_DCHECK(condition, what) THIMBLE_CHECK(condition, what)
-#else
-#define THIMBLE_DCHECK(condition, what) \
-  do {                                  \
-  } while (false)
-#endif

@@ -189,12 +189,12 @@ TEST_F(SpaceTest, StatisticsOfAStitchedBlock) {
   Make(16);
   Checker(16);
   const Address address = Allocate(4 * kSlot);
-  const Block* const block = space_->Find(address);
-  ASSERT_NE(block, nullptr);
-  EXPECT_EQ(space_->BytesOf(*block), 4 * kSlot);
-  EXPECT_EQ(space_->SeamsOf(*block), 3u);
+  const std::optional<BlockInfo> info = space_->Describe(address);
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->bytes, 4 * kSlot);
+  EXPECT_EQ(info->seams, 3u);
   EXPECT_FALSE(space_->IsHome(address));
-  EXPECT_EQ(space_->Find(address + kUnit), nullptr);
+  EXPECT_FALSE(space_->Describe(address + kUnit).has_value());
 }
 
 // P6: as long as one stream asks, what has a place in the plan is handed out past the heap.

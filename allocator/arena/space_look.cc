@@ -1,0 +1,116 @@
+// The part of Space that tells what is there and changes nothing.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "allocator/arena/space.h"
+
+namespace thimble {
+
+const Block* Space::Find(Address address) const {
+  const BlockId id = pointers_.Find(address);
+  return id == kNoBlock ? nullptr : &heap_.block(id);
+}
+
+Bytes Space::BytesOf(const Block& first) const {
+  Bytes bytes = first.bytes;
+  for (BlockId id = first.chain; id != kNoBlock; id = heap_.block(id).chain) {
+    bytes += heap_.block(id).bytes;
+  }
+  return bytes;
+}
+
+std::optional<BlockInfo> Space::Describe(Address address) const {
+  const BlockId id = pointers_.Find(address);
+  if (id == kNoBlock) return std::nullopt;
+  if (IsOnFloor(id)) {
+    const SeatId seat = SeatOnFloor(id);
+    return BlockInfo{planner_->ExtentOf(seat).bytes(), planner_->KeyOf(seat), 0};
+  }
+  const Block& first = heap_.block(id);
+  BlockInfo info = {BytesOf(first) - first.padding, first.key, 0};
+  for (BlockId next = first.chain; next != kNoBlock; next = heap_.block(next).chain) ++info.seams;
+  return info;
+}
+
+std::vector<SeatId> Space::SeatsOnFloor() const {
+  std::vector<SeatId> seats;
+  pointers_.ForEach([&](Address, BlockId id) {
+    if (IsOnFloor(id)) seats.push_back(SeatOnFloor(id));
+  });
+  std::sort(seats.begin(), seats.end(), [this](SeatId a, SeatId b) {
+    return planner_->ExtentOf(a).begin < planner_->ExtentOf(b).begin;
+  });
+  return seats;
+}
+
+std::vector<Space::Piece> Space::Pieces() const {
+  std::vector<Piece> pieces;
+  const std::vector<SeatId> seats = SeatsOnFloor();
+  auto seat = seats.begin();
+  Bytes end = 0;  // of the pieces so far: a place on the floor may lie in several blocks
+  for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
+    const Block& block = heap_.block(id);
+    const Bytes block_end = heap_.EndOf(id);
+    if (block.state == BlockState::kHeld) {
+      const auto add_free = [&](Bytes until) {
+        if (end >= until) return;
+        pieces.push_back({{end, until}, BlockState::kFree, Pool::kLarge, floor_tag_});
+      };
+      for (; seat != seats.end() && planner_->ExtentOf(*seat).begin < block_end; ++seat) {
+        const Extent place = planner_->ExtentOf(*seat);
+        add_free(place.begin);
+        pieces.push_back(
+            {place, BlockState::kUsed, Pool::kLarge, kCleanTag, planner_->KeyOf(*seat)});
+        end = place.end;
+      }
+      add_free(block_end);
+    } else {
+      pieces.push_back(
+          {{block.offset, block_end}, block.state, block.pool, block.tag, block.key, id});
+    }
+    end = std::max(end, block_end);
+  }
+  return pieces;
+}
+
+Bytes Space::LargestFree() const {
+  Bytes largest = heap_.LargestFree();
+  if (heap_.held_bytes() == 0) return largest;
+  Bytes run = 0;
+  for (const Piece& piece : Pieces()) {
+    const bool is_usable = piece.state == BlockState::kFree && piece.pool == Pool::kLarge &&
+                           (piece.tag == floor_tag_ || piece.tag == kCleanTag);
+    run = is_usable ? run + piece.extent.bytes() : 0;
+    largest = std::max(largest, run);
+  }
+  return largest;
+}
+
+absl::Status Space::NotABlock(Address address) const {
+  const std::string name = absl::StrFormat("%#x", address);
+  if (!IsHome(address) && !aliases_->Contains(address)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not memory of this arena: free it where it was allocated"));
+  }
+  if (IsHome(address) && HomeOffset(address) < heap_.end()) {
+    const std::vector<Piece> pieces = Pieces();
+    const auto piece = std::find_if(pieces.begin(), pieces.end(), [&](const Piece& each) {
+      return HomeOffset(address) < each.extent.end;
+    });
+    if (piece->state != BlockState::kUsed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is free already: it was freed twice, or never allocated"));
+    }
+    if (const Bytes begin = piece->extent.begin; HomeOffset(address) != begin) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s points %d bytes into a block: free the address that was allocated, %#x", name,
+          HomeOffset(address) - begin, home_->base() + begin));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is no block that is held now: it was freed twice, or it points into one"));
+}
+
+}  // namespace thimble
