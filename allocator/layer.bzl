@@ -8,6 +8,7 @@ def layer_sources():
             "*.c",
             "*.cc",
             "*.cu",
+            "*.def",
             "*.h",
         ], allow_empty = True),
         visibility = ["//tests:__subpackages__"],

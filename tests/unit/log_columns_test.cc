@@ -113,7 +113,7 @@ TEST(LogColumns, ColumnsFollowTheirLineInTheFile) {
   log.events = {Allocate(256, 1000, 1, 1), Free(256, 500)};
   const LogColumns columns = ToColumns(log);
   const std::string text = ToText(columns);
-  EXPECT_THAT(text, testing::StartsWith(R"({"version":2,"columns":[)"));
+  EXPECT_THAT(text, testing::StartsWith(R"({"version":2,"kinds":{"allocate":1,)"));
   EXPECT_THAT(text, HasSubstr(R"({"name":"op.time","count":2,"bytes":3})"));
   EXPECT_EQ(text.substr(text.find('\n') + 1, 3), "\x01\xf3\x03");
 }

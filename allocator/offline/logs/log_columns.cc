@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "allocator/base/event.h"
+#include "allocator/base/json.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/base/whole_file.h"
 
@@ -198,7 +199,10 @@ void LogColumns::Column::AddSigned(std::int64_t number) {
 LogColumns ToColumns(const LogContents& log) { return Builder(log).Build(); }
 
 std::string ToText(const LogColumns& columns) {
-  std::string text = absl::StrCat("{\"version\":", columns.version);
+  JsonObject kinds;
+#define THIMBLE_EVENT(kind, name, number, address, bytes, stream, key) kinds.Add(name, number);
+#include "allocator/base/events.def"
+  std::string text = absl::StrCat("{\"version\":", columns.version, ",\"kinds\":", kinds.Text());
   const char* separator = ",\"columns\":[";
   for (const LogColumns::Column& column : columns.columns) {
     absl::StrAppend(&text, separator, "{\"name\":\"", column.name, "\",\"count\":", column.count,

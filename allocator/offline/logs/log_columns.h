@@ -12,7 +12,8 @@
 //               and kFetch the address is the number of the block, from 1 (0: not known); for kOom
 //               it is the number of its text; for kOom and kSeat the key is that of the group
 //
-// In the file: one line of JSON (columns with their sizes, groups, texts), then the columns, every
+// In the file: one line of JSON (kinds of marks with their numbers, columns with their sizes,
+// groups, texts), then the columns, every
 // number in as few bytes as it needs, seven bits in each, the lowest first; differences that may be
 // negative are folded (0, -1, 1, -2, ...).
 #pragma once

@@ -8,13 +8,12 @@ from thimble_gpu import offline
 from thimble_gpu import summary
 from thimble_gpu import temporary
 
-# EventKind of allocator/base/event.h.
-ALLOCATE, FREE, STEP, MEMORY, SWAP, LIMIT = 1, 2, 3, 4, 6, 10
-MAP, UNMAP, ALIAS, UNALIAS, EVICT, FETCH, OOM = 11, 12, 13, 14, 15, 16, 19
-
 
 class Columns:
-    """What the core makes of a log. Raises ThimbleError."""
+    """What the core makes of a log, with the kinds of allocator/base/events.def by their names.
+
+    Raises ThimbleError.
+    """
 
     def __init__(self, log):
         with temporary.folder() as (folder, _):
@@ -54,7 +53,8 @@ class Columns:
 
     def marks(self):
         """(time in ns, kind, address, bytes) of everything else."""
-        return zip(itertools.accumulate(self["mark.time"]), self["mark.kind"],
+        names = {number: name for name, number in self.header["kinds"].items()}
+        return zip(itertools.accumulate(self["mark.time"]), map(names.get, self["mark.kind"]),
                    self["mark.address"], self["mark.bytes"])
 
     def events(self):
@@ -78,7 +78,7 @@ def scopes(label):
 
 def _op_event(op):
     time, block, is_new = op
-    return time, ALLOCATE if is_new else FREE, block, 0, 0
+    return time, "allocate" if is_new else "free", block, 0, 0
 
 
 def _numbers(data):

@@ -38,13 +38,13 @@ def trace_events(log, path):
             yield counter(time, "in use", in_use)
         starts = []
         for time, kind, address, size in log.marks():
-            if kind == columns.STEP:
+            if kind == "step":
                 starts.append(time)
-            elif kind == columns.MEMORY:
+            elif kind == "memory":
                 yield counter(time, "reserved", size)
-            elif kind == columns.SWAP:
+            elif kind == "swap":
                 yield counter(time, "on the host", address)
-            elif kind == columns.OOM:  # by lines: viewers show no line breaks
+            elif kind == "oom":  # by lines: viewers show no line breaks
                 yield event("i", "out of memory", s="t", tid=refusals, ts=time / 1000,
                             args={"explanation": log.header["texts"][address].splitlines()})
         ends = starts[1:] + [log.figures["duration_ns"]]
@@ -93,14 +93,14 @@ def speedscope(log, path):
 def rmm_log(log, path):
     """As RMM's logging_resource_adaptor writes it, with requests that were refused."""
     blocks = log.blocks()
-    actions = {columns.ALLOCATE: "allocate", columns.FREE: "free", columns.OOM: "allocate failure"}
+    actions = {"allocate": "allocate", "free": "free", "oom": "allocate failure"}
     with files.replacing(path) as file:
         file.write("Thread,Time,Action,Pointer,Size,Stream\n")
         for time, kind, address, size, _ in log.events():
             if kind not in actions:
                 continue
             pointer = "(nil)"
-            if kind != columns.OOM:
+            if kind != "oom":
                 address, size, _ = blocks[address]
                 pointer = f"{address:#x}"
             seconds, micros = divmod(time // 1000, 1_000_000)

@@ -21,16 +21,16 @@ class _Mappings:
         self._starts, self._runs = [], {}  # of runs, in order; to (end, address at home)
 
     def add(self, kind, address, size, key):
-        if kind == columns.LIMIT:
+        if kind == "limit":
             self.limit, self._slot = size, key
-        elif kind == columns.MAP:
+        elif kind == "map":
             self._slots.update(range(address, address + size, self._slot))
-        elif kind == columns.UNMAP:
+        elif kind == "unmap":
             self._slots.difference_update(range(address, address + size, self._slot))
-        elif kind == columns.ALIAS:
+        elif kind == "alias":
             bisect.insort(self._starts, address)
             self._runs[address] = address + size, key
-        elif kind == columns.UNALIAS:
+        elif kind == "unalias":
             first = bisect.bisect_left(self._starts, address)
             last = bisect.bisect_left(self._starts, address + size)
             for start in self._starts[first:last]:
@@ -88,18 +88,18 @@ class _Snapshot:
                 "allocator_settings": {"allocator": "thimble", "limit": self._mappings.limit}}
 
     def _add(self, time, kind, address, size, key):
-        if kind == columns.ALLOCATE:
+        if kind == "allocate":
             self._about[address] = self._step
             self._come(time, address)
-        elif kind == columns.FREE:
+        elif kind == "free":
             self._leave(time, address)
-        elif kind == columns.EVICT and address:
+        elif kind == "evict" and address:
             self._leave(time, address - 1)
-        elif kind == columns.FETCH and address:
+        elif kind == "fetch" and address:
             self._come(time, address - 1)
-        elif kind == columns.STEP:
+        elif kind == "step":
             self._step = {"allocated in step": self._step["allocated in step"] + 1}
-        elif kind == columns.OOM:
+        elif kind == "oom":
             self._tell("oom", time, addr=0, size=size, frames=self._frames[key],
                        device_free=max(self._mappings.limit - self._mappings.mapped(), 0),
                        user_metadata=self._texts[address])
@@ -107,13 +107,13 @@ class _Snapshot:
             self._move(time, kind, address, size, key)
 
     def _move(self, time, kind, address, size, key):
-        if kind == columns.UNMAP:  # before it is told that a block was evicted
+        if kind == "unmap":  # before it is told that a block was evicted
             for block in [block for block, pieces in self._held.items()
                           if any(address <= piece["addr"] < address + size for piece in pieces)]:
                 self._leave(time, block)
         self._mappings.add(kind, address, size, key)
-        if kind in (columns.MAP, columns.UNMAP):
-            self._tell("segment_map" if kind == columns.MAP else "segment_unmap", time,
+        if kind in ("map", "unmap"):
+            self._tell("segment_map" if kind == "map" else "segment_unmap", time,
                        addr=address, size=size, frames=[])
 
     def _tell(self, action, time, **more):

@@ -4,13 +4,12 @@
 // have the numbers they have in the columns.
 "use strict";
 
-// EventKind of allocator/base/event.h.
-const KIND = {step: 3, memory: 4, plan: 5, swap: 6, limit: 10, map: 11, unmap: 12, alias: 13,
-  unalias: 14, evict: 15, fetch: 16, planned: 17, oom: 19, seat: 21};
+const KIND = {};  // numbers of the kinds of marks, from the report
 
 class History {
   constructor(report, columns) {
     this.report = report;
+    Object.assign(KIND, report.kinds);
     this.groups = report.groups.map(group => ({...group, label: labelOf(group)}));
     this.time = summedUp(columns["op.time"]);
     this.ops = this.time.length;
