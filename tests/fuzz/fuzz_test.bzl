@@ -3,10 +3,10 @@
 def fuzz_test(name, deps, max_len = 4096):
     """Builds NAME.cc, which defines LLVMFuzzerTestOneInput, twice.
 
-    NAME runs under --config=fuzz: the corpus in tests/corpus/NAME, then libFuzzer for a few
-    seconds, always with the same seed. NAME_corpus only replays the corpus, in every configuration.
+    NAME runs under --config=asan: the corpus in tests/corpus/NAME, then libFuzzer for a few
+    seconds, always with the same seed. NAME_corpus only replays the corpus, in the default build.
 
-    To find more: build NAME with --config=fuzz, run it on a folder of your own for as long as you
+    To find more: build NAME with --config=asan, run it on a folder of your own for as long as you
     like, and keep what -merge=1 keeps.
 
     Args:
@@ -32,6 +32,7 @@ def fuzz_test(name, deps, max_len = 4096):
             "-max_len=%d" % max_len,
         ],
         data = [corpus],
+        linkopts = ["-fsanitize=fuzzer"],
         tags = ["fuzz"],
         deps = deps,
     )
@@ -41,6 +42,5 @@ def fuzz_test(name, deps, max_len = 4096):
         srcs = sources + ["replay_main.cc"],
         args = [folder],
         data = [corpus],
-        tags = ["asan"],
         deps = deps,
     )

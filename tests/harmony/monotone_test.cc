@@ -57,7 +57,7 @@ struct Drawn {
 TEST(Monotone, MoreMemoryIsNeverSlower) {
   int compared = 0;
   int faster = 0;
-  for (unsigned seed = 1; seed <= 12; ++seed) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
     Drawn drawn(seed);
     if (seed % 3 == 0) drawn.settings.swap_limit = 0;
     const int gpus = drawn.server.gpu_count();
@@ -84,13 +84,13 @@ TEST(Monotone, MoreMemoryIsNeverSlower) {
       }
     }
   }
-  EXPECT_GT(compared, 150);
-  EXPECT_GT(faster, 50);  // memory is of use
+  EXPECT_GT(compared, 60);
+  EXPECT_GT(faster, 20);  // memory is of use
 }
 
 // Where a limit is given, from the first plan within it on.
 TEST(Monotone, AlsoWithinASwapLimitAndHostMemory) {
-  for (unsigned seed = 1; seed <= 6; ++seed) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
     Drawn drawn(seed);
     const double limit = 12 * ModelBytes(drawn.costs) + 1e8;
     drawn.settings.swap_limit = limit;
