@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "allocator/plan/budget.h"
 #include "allocator/plan/ejection.h"
 #include "allocator/plan/packer.h"
+#include "allocator/plan/problem.h"
 #include "allocator/plan/rule_search.h"
 #include "allocator/plan/squeaky_wheel.h"
 
@@ -13,6 +15,8 @@ namespace thimble::plan {
 
 class Improvement {
  public:
+  static constexpr std::uint64_t kEjectionWork = 20'000'000;  // some tenths of a second
+
   // Makes the first packing; its deadline does not count for that, but to be cancelled does.
   Improvement(Packer& packer, const SolveOptions& options);
 
@@ -21,6 +25,8 @@ class Improvement {
   bool Step(std::uint64_t ejection_work, Budget& budget);
 
   Packing& best() { return best_; }
+  // As a plan; nothing is left here.
+  Plan TakeBest() { return {std::move(best_.offsets), best_.height, packer_.lower_bound()}; }
 
  private:
   bool IsGoodEnough() const;

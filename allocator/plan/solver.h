@@ -4,7 +4,6 @@
 //             orders, then orders near the best
 //   squeaky   buffers that ended up too high come earlier in the next pass
 //   ejection  a target below the best height; what does not fit makes room for itself
-//   exact     for small problems: a packing within a capacity, or a proof that there is none
 //
 // They take turns, each for a fixed amount of work. Which turn comes next never depends on the
 // clock (budget.h). Every decision is made on integers.
@@ -16,13 +15,10 @@
 
 namespace thimble::plan {
 
-// `problem` has passed CheckProblem(). Cannot fail: a search that is cancelled before it has found
-// anything lays the rest of the buffers end to end.
-Plan Solve(const Problem& problem, const SolveOptions& options);
-
-// The same, without exact search, for a problem that has passed CheckConflictProblem(). What is
-// fixed stays. Offsets are multiples of the alignment; Plan::lower_bound is the problem's, or what
-// cliques need beside the fixed buffers (clique_bound.h) if that is higher.
+// `problem` has passed CheckConflictProblem(). Cannot fail: a search that is cancelled before it
+// has found anything lays the rest of the buffers end to end. What is fixed stays. Offsets are
+// multiples of the alignment; Plan::lower_bound is the problem's, or what cliques need beside the
+// fixed buffers (clique_bound.h) if that is higher.
 Plan SolveConflicts(const ConflictProblem& problem, const SolveOptions& options);
 
 }  // namespace thimble::plan

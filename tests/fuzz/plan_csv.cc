@@ -2,7 +2,7 @@
 // is valid.
 #include "absl/strings/match.h"
 #include "allocator/offline/plan/csv.h"
-#include "allocator/plan/solver.h"
+#include "allocator/offline/plan/lifetime_solver.h"
 #include "allocator/plan/validator.h"
 #include "tests/fuzz/input.h"
 
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_EXPECT(named->ids.size() == named->problem.buffers.size());
   SolveOptions options;
   options.max_work = 100000;
-  const Plan plan = Solve(named->problem, options);
+  const Plan plan = SolveLifetimes(named->problem, options);
   FUZZ_EXPECT(ValidatePlan(named->problem, plan).ok());
   FUZZ_EXPECT(plan.lower_bound == MaxLive(named->problem));
   return 0;

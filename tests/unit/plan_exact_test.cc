@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/plan/exact_search.h"
-#include "allocator/plan/solver.h"
+#include "allocator/offline/plan/exact_search.h"
+#include "allocator/offline/plan/lifetime_solver.h"
 #include "allocator/plan/validator.h"
 #include "gtest/gtest.h"
 #include "tests/plan/problems.h"
@@ -95,7 +95,7 @@ TEST(PlanExact, SolveFindsTheLeastHeightOfSmallProblems) {
   Random random(2);
   for (int round = 0; round < 200; ++round) {
     const Problem problem = TightProblem(18, random);
-    ASSERT_EQ(Solve(problem, SolveOptions{}).height, LeastHeight(problem));
+    ASSERT_EQ(SolveLifetimes(problem, SolveOptions{}).height, LeastHeight(problem));
   }
 }
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocator/plan/occupancy.h"
+#include "allocator/offline/plan/occupancy.h"
 #include "allocator/plan/random.h"
 #include "gtest/gtest.h"
 

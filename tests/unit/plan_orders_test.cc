@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "allocator/offline/plan/section_packer.h"
 #include "allocator/plan/orders.h"
-#include "allocator/plan/section_packer.h"
 #include "allocator/plan/validator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "allocator/plan/sections.h"
+#include "allocator/offline/plan/sections.h"
 #include "gtest/gtest.h"
 #include "tests/plan/problems.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <thread>
 
-#include "allocator/plan/solver.h"
+#include "allocator/offline/plan/lifetime_solver.h"
 #include "allocator/plan/validator.h"
 #include "gtest/gtest.h"
 #include "tests/plan/problems.h"
@@ -36,14 +36,14 @@ TEST(PlanSolver, FiveThousandRandomProblemsGetSoundPlans) {
     const Problem problem = round % 2 == 0 ? RandomProblem(count, 1 + random.Below(80),
                                                            1 + random.Below(1 << 16), random)
                                            : CutProblem(count, 64 + random.Below(1000), random);
-    ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(40000))));
+    ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, SolveLifetimes(problem, WithWork(40000))));
   }
 }
 
 TEST(PlanSolver, LargeProblemsOfEveryFamilyGetPlansCloseToTheBound) {
   Random random(2);
   for (const Problem& problem : {TrainingProblem(2000, random), StaggeredProblem(2000, random)}) {
-    const Plan plan = Solve(problem, WithWork(8000000));
+    const Plan plan = SolveLifetimes(problem, WithWork(8000000));
     ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, plan));
     EXPECT_LE(plan.height, plan.lower_bound + plan.lower_bound / 50);
   }
@@ -52,8 +52,8 @@ TEST(PlanSolver, LargeProblemsOfEveryFamilyGetPlansCloseToTheBound) {
 TEST(PlanSolver, SameSeedAndWorkGiveTheSamePlan) {
   Random random(3);
   for (const Problem& problem : {CutProblem(120, 1000, random), TrainingProblem(900, random)}) {
-    const Plan plan = Solve(problem, WithWork(1000000));
-    EXPECT_EQ(Solve(problem, WithWork(1000000)).offsets, plan.offsets);
+    const Plan plan = SolveLifetimes(problem, WithWork(1000000));
+    EXPECT_EQ(SolveLifetimes(problem, WithWork(1000000)).offsets, plan.offsets);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(PlanSolver, MoreWorkNeverGivesAWorsePlan) {
         round % 2 == 0 ? CutProblem(150, 1000, random) : StaggeredProblem(800, random);
     std::int64_t height = std::numeric_limits<std::int64_t>::max();
     for (std::uint64_t work = 1000; work <= 2000000; work = work * 2) {
-      const Plan plan = Solve(problem, WithWork(work, round));
+      const Plan plan = SolveLifetimes(problem, WithWork(work, round));
       EXPECT_LE(plan.height, height) << work;
       height = plan.height;
     }
@@ -77,7 +77,7 @@ TEST(PlanSolver, StopsAtItsDeadline) {
   SolveOptions options;
   options.seconds = 0.2;
   const auto start = Clock::now();
-  const Plan plan = Solve(problem, options);
+  const Plan plan = SolveLifetimes(problem, options);
   ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, plan));
   // Generous: the machine may be busy. Without a deadline it would be minutes.
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
@@ -91,7 +91,7 @@ TEST(PlanSolver, StopsSoonAfterItIsCancelled) {
   options.seconds = 3600;
   options.cancel = &cancel;
   Plan plan;
-  std::thread solver([&] { plan = Solve(problem, options); });
+  std::thread solver([&] { plan = SolveLifetimes(problem, options); });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto start = Clock::now();
   cancel = true;
@@ -107,7 +107,7 @@ TEST(PlanSolver, CancelledBeforeItBeganGivesASoundPlanAllTheSame) {
   SolveOptions options;
   options.cancel = &cancel;
   const auto start = Clock::now();
-  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, options)));
+  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, SolveLifetimes(problem, options)));
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
 }
 
@@ -116,7 +116,7 @@ TEST(PlanSolver, WithoutSecondsThereIsStillAFirstPass) {
   const Problem problem = TrainingProblem(2000, random);
   SolveOptions options;
   options.seconds = 0;
-  const Plan plan = Solve(problem, options);
+  const Plan plan = SolveLifetimes(problem, options);
   ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, plan));
   EXPECT_LE(plan.height, 2 * plan.lower_bound);
 }
@@ -127,12 +127,12 @@ TEST(PlanSolver, StopsWhereThePlanIsLowEnough) {
   SolveOptions options;
   options.seconds = 3600;
   options.target = 3 * MaxLive(problem);
-  EXPECT_LE(Solve(problem, options).height, options.target);
+  EXPECT_LE(SolveLifetimes(problem, options).height, options.target);
 }
 
 TEST(PlanSolver, OneBufferAndNoBufferAreEasy) {
-  EXPECT_EQ(Solve({}, SolveOptions{}).height, 0);
-  EXPECT_EQ(Solve({{{0, 1, 7}}}, SolveOptions{}).height, 7);
+  EXPECT_EQ(SolveLifetimes({}, SolveOptions{}).height, 0);
+  EXPECT_EQ(SolveLifetimes({{{0, 1, 7}}}, SolveOptions{}).height, 7);
 }
 
 TEST(PlanSolver, NumbersMayBeAsLargeAsProblemsMayHave) {
@@ -146,7 +146,7 @@ TEST(PlanSolver, NumbersMayBeAsLargeAsProblemsMayHave) {
                                            : Buffer{-random.Below(100), kMost, kMaxSize - i});
   }
   ASSERT_TRUE(CheckProblem(problem).ok());
-  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, Solve(problem, WithWork(1000000))));
+  ASSERT_NO_FATAL_FAILURE(ExpectSound(problem, SolveLifetimes(problem, WithWork(1000000))));
 }
 
 TEST(PlanSolver, ProblemsThatAreWrongAreNamed) {

@@ -4,9 +4,9 @@
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
 #include "allocator/offline/plan/csv.h"
+#include "allocator/offline/plan/lifetime_solver.h"
 #include "allocator/offline/plan/trace_problem.h"
 #include "allocator/offline/tools/tools.h"
-#include "allocator/plan/solver.h"
 #include "allocator/plan/validator.h"
 
 namespace thimble {
@@ -32,7 +32,7 @@ absl::StatusOr<plan::SolveOptions> TakeOptions(Arguments& arguments) {
 std::int64_t SmartPoolHeight(const plan::Problem& problem) {
   plan::SolveOptions options;
   options.seconds = 0;
-  return plan::Solve(problem, options).height;
+  return plan::SolveLifetimes(problem, options).height;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ absl::StatusOr<std::string> RunPlan(Arguments arguments) {
   const std::string out = arguments.Take("plan");
   THIMBLE_RETURN_IF_ERROR(arguments.CheckAllTaken());
   THIMBLE_ASSIGN_OR_RETURN(const plan::NamedProblem named, plan::ReadProblemOrTrace(path));
-  const plan::Plan found = plan::Solve(named.problem, options);
+  const plan::Plan found = plan::SolveLifetimes(named.problem, options);
   THIMBLE_RETURN_IF_ERROR(plan::ValidatePlan(named.problem, found));
   if (!out.empty()) THIMBLE_RETURN_IF_ERROR(plan::WritePlanFile(named.ids, found, out));
   JsonObject answer;

@@ -20,10 +20,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "allocator/offline/plan/sections.h"
 #include "allocator/plan/budget.h"
 #include "allocator/plan/problem.h"
 #include "allocator/plan/random.h"
-#include "allocator/plan/sections.h"
 
 namespace thimble::plan {
 

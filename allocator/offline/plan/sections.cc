@@ -1,4 +1,4 @@
-#include "allocator/plan/sections.h"
+#include "allocator/offline/plan/sections.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "allocator/plan/exact_search.h"
+#include "allocator/offline/plan/exact_search.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "allocator/plan/exact_rounds.h"
+#include "allocator/offline/plan/exact_rounds.h"
 
 #include <algorithm>
 

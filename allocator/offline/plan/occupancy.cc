@@ -1,4 +1,4 @@
-#include "allocator/plan/occupancy.h"
+#include "allocator/offline/plan/occupancy.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocator/plan/occupancy.h"
+#include "allocator/offline/plan/occupancy.h"
+#include "allocator/offline/plan/sections.h"
 #include "allocator/plan/packer.h"
 #include "allocator/plan/problem.h"
-#include "allocator/plan/sections.h"
 
 namespace thimble::plan {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "allocator/offline/plan/exact_search.h"
 #include "allocator/plan/budget.h"
-#include "allocator/plan/exact_search.h"
 #include "allocator/plan/packer.h"
 #include "allocator/plan/problem.h"
 

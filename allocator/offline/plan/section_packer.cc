@@ -1,4 +1,4 @@
-#include "allocator/plan/section_packer.h"
+#include "allocator/offline/plan/section_packer.h"
 
 #include <algorithm>
 #include <numeric>

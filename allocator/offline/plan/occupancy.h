@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocator/plan/sections.h"
+#include "allocator/offline/plan/sections.h"
 
 namespace thimble::plan {
 
