@@ -33,7 +33,7 @@ static int expectations = 0;
 
 enum { kMiB = 1 << 20 };
 
-static int ErrorSays(const char* text) { return strstr(thimble_last_error(), text) != NULL; }
+static inline int ErrorSays(const char* text) { return strstr(thimble_last_error(), text) != NULL; }
 
 /* Nothing is held, and blocks of every kind can be had: magazine, slab, best fit, growth. */
 __attribute__((unused)) static void ExpectUsable(thimble_arena* arena) {
