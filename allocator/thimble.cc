@@ -20,12 +20,14 @@
 #include "allocator/driver/cuda_driver.h"
 #include "allocator/driver/driver.h"
 #include "allocator/driver/host_driver.h"
-#include "allocator/driver/nvtx_driver.h"
+#include "allocator/driver/nvtx_listener.h"
 
 struct thimble_arena {
   std::string options;                      // effective ones
   std::unique_ptr<thimble::Driver> driver;  // outlives arena: declared before it
   std::unique_ptr<thimble::Arena> arena;
+  // Before arena releases the addresses, it is gone: declared after it.
+  std::unique_ptr<thimble::NvtxListener> nvtx;
   thimble::ForkMark process;  // the one that made it
 };
 
@@ -52,9 +54,15 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   auto created = std::make_unique<thimble_arena>();
   THIMBLE_ASSIGN_OR_RETURN(created->driver, OpenDriver(&options));
   if (options.nvtx) {
-    THIMBLE_ASSIGN_OR_RETURN(created->driver, NvtxDriver::Wrap(std::move(created->driver)));
+    THIMBLE_ASSIGN_OR_RETURN(created->nvtx, NvtxListener::Create());
   }
-  THIMBLE_ASSIGN_OR_RETURN(created->arena, Arena::Create(options.arena, created->driver.get()));
+  THIMBLE_ASSIGN_OR_RETURN(
+      created->arena, Arena::Create(options.arena, created->driver.get(), created->nvtx.get()));
+  if (options.nvtx) {
+    for (const Extent& range : created->arena->AddressRanges()) {
+      created->nvtx->AddRange(range.begin, range.bytes());
+    }
+  }
   if (!options.log.empty()) {
     THIMBLE_RETURN_IF_ERROR(created->arena->StartLog(options.log, options.log_events));
   }
@@ -223,12 +231,13 @@ const char* thimble_name_of(const thimble_arena* arena, uint64_t key) {
 }
 
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
-                                        uint64_t stream, uint64_t key, uint64_t step, int resident,
-                                        void** block) {
+                                        uint64_t stream, uint64_t key, uint64_t step,
+                                        int long_lived, void** block) {
   if (block == nullptr) return NullArgument("block");
   *block = nullptr;
   return With(arena, [&](Arena& own) -> absl::Status {
-    const auto address = own.Allocate(bytes, alignment, StreamId{stream}, key, step, resident != 0);
+    const auto address =
+        own.Allocate({bytes, alignment, StreamId{stream}, key, step, long_lived != 0});
     if (!address.ok()) return address.status();
     *block = reinterpret_cast<void*>(*address);
     return absl::OkStatus();

@@ -86,10 +86,10 @@ const char* thimble_name_of(const thimble_arena* arena, uint64_t key);
 /* thimble_allocate() for a caller who knows its steps: requests of one step of training have the
  * same `step`, of another one another (0: not known). A plan recognises a request by its key, its
  * size and how often that came before in its step. Blocks that are expected to outlive many steps
- * (`resident` is not 0) are kept together, out of the way of those that come and go. */
+ * (`long_lived` is not 0) are kept together, out of the way of those that come and go. */
 thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size_t alignment,
-                                        uint64_t stream, uint64_t key, uint64_t step, int resident,
-                                        void** block);
+                                        uint64_t stream, uint64_t key, uint64_t step,
+                                        int long_lived, void** block);
 
 /* Returns a block. Work already submitted to `stream` may still use it; other streams get its
  * memory only when `stream` has passed this point. */
@@ -150,7 +150,7 @@ thimble_status thimble_get_stats(thimble_arena* arena, thimble_stats* stats);
 /* Peaks restart from the current values. */
 thimble_status thimble_reset_peaks(thimble_arena* arena);
 
-/* The peaks of a stretch of time. Any number of them may be open, one within another or side by
+/* The peaks of a span of time. Any number of them may be open, one within another or side by
  * side; they change neither each other nor the peaks in thimble_stats. */
 typedef struct thimble_peaks {
   size_t struct_size;

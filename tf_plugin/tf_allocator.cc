@@ -31,12 +31,12 @@ const tsl::profiler::MemoryDebugAnnotation& Current() {
 }
 absl::string_view CurrentOp() { return Current().pending_op_name; }
 
-// Why the last request of this thread failed, until somebody is told.
-struct Untold {
+// Why the last request of this thread failed, until Name() hands it over.
+struct PendingReport {
   const tsl::Allocator* allocator = nullptr;  // null: nothing
   std::string text;
 };
-thread_local Untold untold;
+thread_local PendingReport pending_report;
 
 // Whether an op makes a new value of a variable: AssignAddVariableOp, ResourceApplyAdam. What it
 // asks for, in the first step mostly, is the memory of that variable from then on. Nodes are named
@@ -53,9 +53,9 @@ TfAllocator::TfAllocator(thimble_arena* arena, const Options& options)
     : arena_(arena), options_(options), limit_(LimitOf(arena)) {}
 
 std::string TfAllocator::Name() {
-  if (untold.allocator != this) return options_.name;
-  untold.allocator = nullptr;
-  return absl::StrCat(options_.name, ": ", untold.text);
+  if (pending_report.allocator != this) return options_.name;
+  pending_report.allocator = nullptr;
+  return absl::StrCat(options_.name, ": ", pending_report.text);
 }
 
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
@@ -65,18 +65,18 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
                                const tsl::AllocationAttributes& attributes) {
   if (bytes == 0) return nullptr;
-  untold.allocator = nullptr;
+  pending_report.allocator = nullptr;
   const bool has_key = bytes > kLargestWithoutKey;
   const std::uint64_t key = has_key ? KeyOf(CurrentOp()) : 0;
   const auto step = has_key ? static_cast<std::uint64_t>(Current().pending_step_id) : 0;
-  const bool resident = has_key && UpdatesVariable(CurrentOp());
+  const bool long_lived = has_key && UpdatesVariable(CurrentOp());
   const bool idle_only = options_.timestamped && attributes.freed_by_func != nullptr;
   const std::uint64_t stream = idle_only ? kIdleStream : stream_.load(std::memory_order_relaxed);
   thimble_status status = THIMBLE_OK;
   const auto try_allocate = [&] {
     void* block = nullptr;
     status =
-        thimble_allocate_in_step(arena_, bytes, alignment, stream, key, step, resident, &block);
+        thimble_allocate_in_step(arena_, bytes, alignment, stream, key, step, long_lived, &block);
     return block;
   };
   void* block = try_allocate();
@@ -93,8 +93,9 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
     if (block == nullptr && attributes.retry_on_failure) ReportOom(bytes, in_vain);
     if (block == nullptr && !attributes.retry_on_failure) ReportOptional(bytes);
   } else if (block == nullptr) {
-    untold = {this, thimble_last_error()};
-    LOG(ERROR) << options_.name << " cannot allocate " << bytes << " bytes: " << untold.text;
+    pending_report = {this, thimble_last_error()};
+    LOG(ERROR) << options_.name << " cannot allocate " << bytes
+               << " bytes: " << pending_report.text;
   }
   if (block == nullptr) return nullptr;
   blocks_.Add(block, {bytes, next_id_.fetch_add(1, std::memory_order_relaxed)});
@@ -139,12 +140,12 @@ void TfAllocator::Count(std::size_t allocated) {
 }
 
 void TfAllocator::ReportOom(std::size_t bytes, bool again) const {
-  untold = {this, OomText(arena_, CurrentOp())};
+  pending_report = {this, OomText(arena_, CurrentOp())};
   if (again) {
     LOG(WARNING) << options_.name << ": out of memory again: " << bytes << " bytes for "
                  << CurrentOp() << ", and nothing was freed since.";
   } else {
-    LOG(WARNING) << options_.name << ": " << untold.text;
+    LOG(WARNING) << options_.name << ": " << pending_report.text;
   }
 }
 

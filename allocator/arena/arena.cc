@@ -73,23 +73,24 @@ class ABSL_SCOPED_LOCKABLE Arena::Operation {
   Arena& arena_;
 };
 
-absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver) {
+absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options, Driver* driver,
+                                                     EventSink* listener) {
   THIMBLE_ASSIGN_OR_RETURN(const SpaceOptions fitted, FitToDriver(options, driver->properties()));
   THIMBLE_ASSIGN_OR_RETURN(auto space, Space::Create(driver, fitted));
   THIMBLE_ASSIGN_OR_RETURN(auto marks,
                            SmallMarks::Create(space->home().capacity(), fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
-  std::unique_ptr<Arena> arena(new Arena(options, std::move(space), std::move(marks)));
+  std::unique_ptr<Arena> arena(new Arena(options, std::move(space), std::move(marks), listener));
   if (options.swap || options.watch) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
   return arena;
 }
 
 Arena::Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
-             std::unique_ptr<SmallMarks> marks)
+             std::unique_ptr<SmallMarks> marks, EventSink* listener)
     : options_(options),
       home_base_(space->home().base()),
       home_capacity_(space->home().capacity()),
-      listener_(space->driver().listener()),
+      listener_(listener),
       marks_(std::move(marks)),
       space_(std::move(space)) {
   space_->ReportTo(&log_);
@@ -108,40 +109,36 @@ absl::Status Arena::StartSwapping() {
 
 // --- Allocate ----------------------------------------------------------------------------------
 
-absl::StatusOr<Address> Arena::Allocate(Bytes bytes, Bytes alignment, StreamId stream,
-                                        std::uint64_t key, std::uint64_t step, bool resident) {
-  // bytes - 1 wraps for zero, which is not small then. Alignments that are wrong are told below.
-  if (bytes - 1 < kMagazineLargest && alignment <= kUnit && (alignment & (alignment - 1)) == 0 &&
-      UseMagazines()) {
-    const int size_class = SizeClassOf(bytes);
-    if (const Address address = rack_.Mine()->Pop(size_class, stream)) {
+absl::StatusOr<Address> Arena::Allocate(const Request& request) {
+  // bytes - 1 wraps for zero, which is not small then. AllocateSlow() refuses wrong alignments.
+  if (request.bytes - 1 < kMagazineLargest && request.alignment <= kUnit &&
+      (request.alignment & (request.alignment - 1)) == 0 && UseMagazines()) {
+    const int size_class = SizeClassOf(request.bytes);
+    if (const Address address = rack_.Mine()->Pop(size_class, request.stream)) {
       marks_->SetInUse(address - home_base_, size_class);
-      Report(EventKind::kAllocate, address, bytes, stream, key);
+      Report(EventKind::kAllocate, address, request.bytes, request.stream, request.key);
       return address;
     }
   }
-  return AllocateSlow(bytes, alignment, stream, key, step, resident);
+  return AllocateSlow(request);
 }
 
-absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                            std::uint64_t key, std::uint64_t step, bool resident) {
-  if (bytes == 0) return Address{0};
-  if (alignment > HomeSpace::kAlignment || (alignment != 0 && !IsPowerOfTwo(alignment))) {
-    return BadAlignment(alignment);
+absl::StatusOr<Address> Arena::AllocateSlow(const Request& asked) {
+  if (asked.bytes == 0) return Address{0};
+  if (asked.alignment > HomeSpace::kAlignment ||
+      (asked.alignment != 0 && !IsPowerOfTwo(asked.alignment))) {
+    return BadAlignment(asked.alignment);
   }
-  Request request;
-  request.alignment = std::max(alignment, kUnit);
-  request.stream = stream;
+  Request request = asked;
+  request.alignment = std::max(asked.alignment, kUnit);
   const bool may_be_cached =
-      options_.magazines && bytes <= kMagazineLargest && request.alignment == kUnit;
+      options_.magazines && asked.bytes <= kMagazineLargest && request.alignment == kUnit;
   // A cached block has many owners in turn: none of them would be true for long.
-  request.key = may_be_cached ? 0 : key;
-  request.step = step;
-  request.resident = resident;
+  if (may_be_cached) request.key = 0;
 
   const Operation operation(this);
   // A request beyond the limit, or beyond 2^64 when rounded, is an ordinary out of memory.
-  request.bytes = CheckedRoundUp(bytes, kUnit).value_or(RoundDown(bytes, kUnit));
+  request.bytes = CheckedRoundUp(asked.bytes, kUnit).value_or(RoundDown(asked.bytes, kUnit));
   if (request.bytes > space_->limit()) return OutOfMemory(request);
   if (space_->WantsDraft()) DraftPlan();
   if (space_->PlanIsDue()) ActivatePlan();
@@ -151,20 +148,20 @@ absl::StatusOr<Address> Arena::AllocateSlow(Bytes bytes, Bytes alignment, Stream
     if (absl::IsResourceExhausted(address.status())) return OutOfMemory(request);
     if (!address.ok()) return address;
   }
-  if (swapper_ != nullptr) swapper_->Add(*address, request.key, step);
+  if (swapper_ != nullptr) swapper_->Add(*address, request.key, request.step);
   ++allocations_;
   largest_request_ = std::max(largest_request_, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
-  if (steps_.Count(step)) MarkStep();
+  if (steps_.Count(request.step)) MarkStep();
   if (log_.enabled()) {
     ReportChangedMemory();
     ReportPlan();
     ReportSwap();
     if (reported_oom_.bytes == request.bytes) reported_oom_ = {};
   }
-  Report(EventKind::kAllocate, *address, bytes, stream, key);
+  Report(EventKind::kAllocate, *address, asked.bytes, asked.stream, asked.key);
   WriteStats();
   return address;
 }

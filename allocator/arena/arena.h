@@ -17,6 +17,7 @@
 // long, because there are many blocks, checks take half of the time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -50,16 +51,15 @@ namespace thimble {
 
 class Arena {
  public:
-  // `driver` must outlive the arena. kInvalidArgument for options that cannot be met;
-  // kResourceExhausted if preallocation did not succeed.
-  static absl::StatusOr<std::unique_ptr<Arena>> Create(const ArenaOptions& options, Driver* driver);
+  // `driver` must outlive the arena. `listener`, null for nobody, hears of every block that is
+  // handed out or returned, as long as the arena is used. kInvalidArgument for options that cannot
+  // be met; kResourceExhausted if preallocation did not succeed.
+  static absl::StatusOr<std::unique_ptr<Arena>> Create(const ArenaOptions& options, Driver* driver,
+                                                       EventSink* listener = nullptr);
 
-  // A block of at least `bytes` at a multiple of `alignment` (a power of two up to 2 MiB; 0 means
-  // the least, kUnit). Zero bytes give address 0. kResourceExhausted carries FormatOom().
-  // Requests of one step of training carry the same `step`; 0 if it is not known. A `resident`
-  // block is expected to outlive many steps.
-  absl::StatusOr<Address> Allocate(Bytes bytes, Bytes alignment, StreamId stream, std::uint64_t key,
-                                   std::uint64_t step = 0, bool resident = false);
+  // A block of at least as many bytes, aligned to at most 2 MiB. Zero bytes give address 0.
+  // kResourceExhausted carries FormatOom().
+  absl::StatusOr<Address> Allocate(const Request& request);
 
   // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
@@ -82,7 +82,7 @@ class Arena {
   ArenaStats GetStats();
   void ResetPeaks();
 
-  // Peaks of a stretch of time, beside those of GetStats() and of other marks, which do not change.
+  // Peaks of a span of time, beside those of GetStats() and of other marks, which do not change.
   struct MarkedPeaks {
     Bytes in_use = 0;  // magazines count as in use
     Bytes reserved = 0;
@@ -91,6 +91,9 @@ class Arena {
   // kInvalidArgument for a mark that is not set.
   absl::StatusOr<MarkedPeaks> PeaksSince(PeakMark mark);
   absl::Status RemovePeakMark(PeakMark mark);
+
+  // The addresses in which all blocks are, now and later.
+  std::array<Extent, 2> AddressRanges();
 
   OomReport LastOom();
   Snapshot GetSnapshot();
@@ -118,11 +121,10 @@ class Arena {
   class Operation;
 
   Arena(const ArenaOptions& options, std::unique_ptr<Space> space,
-        std::unique_ptr<SmallMarks> marks);
+        std::unique_ptr<SmallMarks> marks, EventSink* listener);
 
   absl::Status StartSwapping();
-  absl::StatusOr<Address> AllocateSlow(Bytes bytes, Bytes alignment, StreamId stream,
-                                       std::uint64_t key, std::uint64_t step, bool resident);
+  absl::StatusOr<Address> AllocateSlow(const Request& asked);
   absl::Status FreeSlow(Address address, StreamId stream);
 
   absl::StatusOr<Address> ClimbLadder(Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -176,7 +178,7 @@ class Arena {
   const ArenaOptions options_;
   const Address home_base_;
   const Bytes home_capacity_;
-  EventSink* const listener_;  // of the driver; null: nobody
+  EventSink* const listener_;  // null: nobody
   const std::unique_ptr<SmallMarks> marks_;
   MagazineRack rack_;
   KeyNames names_;
@@ -203,7 +205,7 @@ class Arena {
   OomReport last_oom_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point next_check_ ABSL_GUARDED_BY(mutex_);
   Planner::Draft draft_ ABSL_GUARDED_BY(mutex_);  // for the worker
-  bool told_plan_file_ = false;                   // the worker's: that it cannot be written
+  bool warned_of_plan_file_ = false;              // the worker's: that it cannot be written
   // The first to go.
   Worker worker_{[this](const std::atomic<bool>& cancel) { Plan(cancel); }};
   Worker swap_worker_{[this](const std::atomic<bool>& cancel) { SwapAhead(cancel); }};

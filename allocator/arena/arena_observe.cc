@@ -111,7 +111,7 @@ ArenaStats Arena::StatsLocked() {
   cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
   stats.in_use = space_->used() - stats.magazines;
   stats.free_small = space_->free_bytes(Pool::kSmall);
-  stats.free_large = space_->free_bytes(Pool::kLarge) + space_->free_bytes(Pool::kResident);
+  stats.free_large = space_->free_bytes(Pool::kLarge) + space_->free_bytes(Pool::kLongLived);
   stats.spare = space_->home().spare_bytes();
   stats.reserved = space_->reserved();
   stats.vacant = heap.vacant_bytes();
@@ -167,6 +167,11 @@ OomReport Arena::LastOom() {
   return last_oom_;
 }
 
+std::array<Extent, 2> Arena::AddressRanges() {
+  MutexLock lock(&mutex_);
+  return space_->AddressRanges();
+}
+
 Snapshot Arena::GetSnapshot() {
   MutexLock lock(&mutex_);
   Snapshot snapshot = TakeSnapshot(*space_);
@@ -177,7 +182,7 @@ Snapshot Arena::GetSnapshot() {
 absl::Status Arena::StartLog(const std::string& path, std::uint64_t most_events) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(log_.Start(path, most_events));
-  log_path_ = HasCompany(path) ? path : "";
+  log_path_ = HasFilesBeside(path) ? path : "";
   next_stats_ = {};
   reported_plans_ = reported_planned_ = reported_swapped_ = 0;
   reported_oom_ = {};

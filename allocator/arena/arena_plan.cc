@@ -36,7 +36,7 @@ void Arena::LoadPlanFile() {
 void Arena::SavePlanFile(Learned learned, Bytes chunk_bytes) {
   learned.chunk_bytes = chunk_bytes;
   const absl::Status status = WritePlanFile(learned, options_.plan_file);
-  if (status.ok() || std::exchange(told_plan_file_, true)) return;
+  if (status.ok() || std::exchange(warned_of_plan_file_, true)) return;
   Warn(absl::StrCat("plan_file: ", status.message(),
                     ". What this run learns may be lost; a file that was there stays."));
 }

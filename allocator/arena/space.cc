@@ -16,8 +16,8 @@ Bytes AliasCapacity(const SpaceOptions& options) {
   return 4 * options.limit + Stitcher::kMaxMappings * options.chunk_bytes;
 }
 
-// With plans, memory moves to where they need it, and addresses between residents may stay unused.
-// What is swapped keeps its addresses, too, while others need some.
+// With plans, memory moves to where they need it, and addresses between long-lived blocks may stay
+// unused. What is swapped keeps its addresses, too, while others need some.
 Bytes HomeCapacity(const SpaceOptions& options) {
   if (options.swap) return 16 * options.limit;
   return options.plan ? 4 * options.limit : options.limit;
@@ -48,7 +48,7 @@ Space::Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Space::Allocate(Request& request) {
-  request.seat = kNoSeat;
+  request.site = kNoSite;
   if (options_.swap) MakeMovable(&request);
   StreamTag tag = frontier_.LastTagIf(request.stream);
   if (tag == kCleanTag) {
@@ -59,30 +59,30 @@ absl::StatusOr<Address> Space::Allocate(Request& request) {
   }
   if (planner_ == nullptr) return AllocateLarge(request, tag);
 
-  request.seat = planner_->Enter(request.key, request.step, request.bytes);
+  request.site = planner_->Enter(request.key, request.step, request.bytes);
   if (const Address planned = PlannedFit(request, tag)) return planned;
   absl::StatusOr<Address> address = AllocateLarge(request, tag);
-  if (!address.ok()) planner_->Undo(request.seat);
+  if (!address.ok()) planner_->Undo(request.site);
   return address;
 }
 
 absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag tag) {
-  if (request.resident) {
-    if (const Address address = ResidentFit(request, tag)) return address;
+  if (request.long_lived) {
+    if (const Address address = LongLivedFit(request, tag)) return address;
   }
   if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   absl::StatusOr<Address> address = StitchOrGrow(request, tag);
   if (!address.ok()) {
     // Between other blocks, then: worse for those to come than any other place.
-    for (const Pool pool : {Pool::kResident, Pool::kSmall}) {
+    for (const Pool pool : {Pool::kLongLived, Pool::kSmall}) {
       if (const Address in_slabs = BestFit(pool, request, tag)) return in_slabs;
     }
   }
   return address;
 }
 
-Address Space::ResidentFit(const Request& request, StreamTag tag) {
-  BlockId found = heap_.FindFit(Pool::kResident, tag, request.PaddedBytes());
+Address Space::LongLivedFit(const Request& request, StreamTag tag) {
+  BlockId found = heap_.FindFit(Pool::kLongLived, tag, request.PaddedBytes());
   if (found == kNoBlock) found = heap_.RefillResident(request.PaddedBytes(), tag);
   if (found == kNoBlock) return 0;
   // From its end, so that what is left is where the next slabs will be.
@@ -129,7 +129,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
   Block& block = heap_.block(placed.block);
   block.key = request.key;
   block.padding = static_cast<std::uint32_t>(address - placed.address);
-  block.seat = request.seat;
+  block.site = request.site;
   pointers_.Put(address, placed.block);
   used_peaks_.Raise(used());
   return address;
@@ -172,25 +172,24 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
     if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
   }
   if (!options_.stitch) return GrowContiguously(request, tag);
-  // New memory is better than a stitch that strands some, but only while there is any.
-  absl::StatusOr<Address> address = BuildOrGrow(request, tag, Stranding::kAvoid);
+  // New memory is better than a stitch that wastes some, as long as there is any.
+  absl::StatusOr<Address> address = BuildOrGrow(request, tag, Waste::kLittle);
   if (absl::IsResourceExhausted(address.status())) {
-    address = BuildOrGrow(request, tag, Stranding::kAccept);
+    address = BuildOrGrow(request, tag, Waste::kAny);
   }
   return address;
 }
 
 // Stitches what is free; if that is too little, takes what is missing from the driver and tries
 // once more. Growth that did not help is given back (P4).
-absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag,
-                                           Stranding stranding) {
+absl::StatusOr<Address> Space::BuildOrGrow(const Request& request, StreamTag tag, Waste waste) {
   const Bytes bytes = request.PaddedBytes();
-  THIMBLE_ASSIGN_OR_RETURN(Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, stranding));
+  THIMBLE_ASSIGN_OR_RETURN(Stitcher::Outcome outcome, stitcher_.Build(bytes, tag, waste));
   if (outcome.placed.block != kNoBlock) return HandStitched(outcome.placed, request);
   THIMBLE_ASSIGN_OR_RETURN(const Growth growth,
                            TakeFromDriver(outcome.shortfall, tag, /*at_end=*/false));
   if (const Address address = BestFit(Pool::kLarge, request, tag)) return address;
-  const absl::StatusOr<Stitcher::Outcome> second = stitcher_.Build(bytes, tag, Stranding::kAccept);
+  const absl::StatusOr<Stitcher::Outcome> second = stitcher_.Build(bytes, tag, Waste::kAny);
   if (second.ok() && second->placed.block != kNoBlock) return HandStitched(second->placed, request);
   UndoGrowth(growth);
   return second.ok() ? absl::ResourceExhaustedError("free memory is not contiguous")
@@ -216,21 +215,21 @@ absl::Status Space::Free(Address address, StreamId stream) {
   }
   BlockId id = pointers_.Take(address);
   if (id == kNoBlock) return NotABlock(address);
-  if (!IsOnFloor(id) && heap_.block(id).absent) {
+  if (!IsInPlanArea(id) && heap_.block(id).absent) {
     FreeAbsent(id);
     return absl::OkStatus();
   }
-  if (IsOnFloor(id)) {
-    if (tag == floor_tag_) {
-      LeaveFloor(SeatOnFloor(id));
+  if (IsInPlanArea(id)) {
+    if (tag == plan_area_tag_) {
+      LeavePlanArea(SiteInPlanArea(id));
       return absl::OkStatus();
     }
     pointers_.Put(address, id);
-    ShareFloor();
+    SharePlanArea();
     id = pointers_.Take(address);
   }
   const Epoch epoch = frontier_.NoteFree(tag);
-  if (planner_ != nullptr && heap_.block(id).seat != kNoSeat) planner_->Leave(heap_.block(id).seat);
+  if (planner_ != nullptr && heap_.block(id).site != kNoSite) planner_->Leave(heap_.block(id).site);
   if (heap_.block(id).alias == kNoAlias) {
     heap_.Release(id, tag, epoch);
   } else {
@@ -255,7 +254,7 @@ absl::Status Space::ForgetStream(StreamId stream) {
 
 absl::Status Space::Retire(StreamTag tag) {
   Settle();
-  if (floor_tag_ == tag) floor_tag_ = kCleanTag;
+  if (plan_area_tag_ == tag) plan_area_tag_ = kCleanTag;
   THIMBLE_RETURN_IF_ERROR(frontier_.Wait(tag));
   heap_.Clean(tag, frontier_.passed(tag));
   frontier_.Retire(tag);

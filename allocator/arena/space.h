@@ -11,17 +11,19 @@
 //   P3  What the heap calls free or used is backed by a chunk; what it calls vacant is not. Only
 //       absent_bytes() of blocks in use have no chunk: their bytes are on the host.
 //   P4  A call that fails leaves blocks, contents and reserved() as they were.
-//   P5  With plans, every large block in use has a seat of its own, and every taken seat a block,
-//       but where the table of seats was full.
-//   P6  What the heap holds for the plan is open on its floor or taken there, never both.
+//   P5  With plans, every large block in use has a site of its own, and every taken site a block,
+//       but where the table of sites was full.
+//   P6  What the heap holds for the plan is open in the plan area or in use there, never both.
 //
-// A plan hands its places out on a floor of its own (plan/floor.h), past the heap, as long as all
-// is on one stream. Settle() gives everything back to the heap; the plan takes it again bit by bit.
+// A plan hands out its places in an area of its own (plan/plan_area.h), past the heap, as long as
+// one stream uses it. Settle() gives all of it back to the heap; the plan takes it again bit by
+// bit.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "allocator/arena/peaks.h"
+#include "allocator/arena/request.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/ids.h"
 #include "allocator/driver/driver.h"
@@ -57,24 +60,12 @@ struct SpaceOptions {
   bool swap = false;  // not together with plan
 };
 
-struct Request {
-  Bytes bytes = 0;          // a positive multiple of kUnit
-  Bytes alignment = kUnit;  // a power of two from kUnit to HomeSpace::kAlignment
-  StreamId stream{};
-  std::uint64_t key = 0;   // who asks
-  std::uint64_t step = 0;  // in which step; 0 if that is not known
-  bool resident = false;   // whether the block is expected to stay
-  SeatId seat = kNoSeat;   // set by the Space itself
-
-  // What it may need when its place must be searched for without knowing its alignment.
-  Bytes PaddedBytes() const { return bytes + alignment - kUnit; }
-};
-
 class Space {
  public:
   // `driver` must outlive the space.
   static absl::StatusOr<std::unique_ptr<Space>> Create(Driver* driver, const SpaceOptions& options);
 
+  // `bytes` is a positive multiple of kUnit, `alignment` from kUnit to HomeSpace::kAlignment.
   // kResourceExhausted if neither the free memory nor what the driver and the limit allow suffice.
   absl::StatusOr<Address> Allocate(Request& request);
 
@@ -150,8 +141,7 @@ class Space {
 
   // --- Reporting ---------------------------------------------------------------------------------
 
-  // Where memory is mapped and which seats move, from now on to `events`, which must outlive the
-  // space.
+  // From now on reports mappings and sites that move to `events`, which must outlive the space.
   void ReportTo(EventSink* events) {
     events_ = events;
     home_->ReportTo(events);
@@ -161,7 +151,7 @@ class Space {
   void ReportMappings();  // all there are now
   void ReportPlaces();    // all of the plan that serves
 
-  // --- Looking (space_look.cc). Nothing changes; what is on the plan's floor is seen, too. -------
+  // --- Looking (space_look.cc). Nothing changes; blocks in the plan area are seen, too. ----------
 
   // An interval of the home space that is all used, all free or all vacant.
   struct Piece {
@@ -170,16 +160,16 @@ class Space {
     Pool pool = Pool::kLarge;
     StreamTag tag = kCleanTag;  // free: the stream that may use it
     std::uint64_t key = 0;      // used: who asked
-    BlockId id = kNoBlock;      // of the heap; kNoBlock on the floor
+    BlockId id = kNoBlock;      // of the heap; kNoBlock in the plan area
   };
   // In the order of their addresses. They tile the home space up to the last one.
   std::vector<Piece> Pieces() const;
   // Nothing if there is no block at `address`.
   std::optional<BlockInfo> Describe(Address address) const;
-  Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
+  Bytes used() const { return heap_.used_bytes() + plan_area_used_ - absent_bytes_; }
   Bytes free_bytes(Pool pool) const {
-    const Bytes on_floor = pool == Pool::kLarge ? heap_.held_bytes() - floor_used_ : 0;
-    return heap_.free_bytes(pool) + on_floor;
+    const Bytes in_plan_area = pool == Pool::kLarge ? heap_.held_bytes() - plan_area_used_ : 0;
+    return heap_.free_bytes(pool) + in_plan_area;
   }
   Bytes LargestFree() const;  // in one piece, whoever may use it
 
@@ -194,6 +184,10 @@ class Space {
   // Whether a request of this size is served from slabs.
   bool IsSmall(Bytes bytes) const { return bytes < small_limit_; }
 
+  // The addresses of all blocks: home and aliases.
+  std::array<Extent, 2> AddressRanges() const {
+    return {Extent{home_->base(), home_->base() + home_->capacity()}, aliases_->addresses()};
+  }
   Driver& driver() const { return home_->driver(); }
   const Heap& heap() const { return heap_; }
   const HomeSpace& home() const { return *home_; }
@@ -228,10 +222,10 @@ class Space {
  private:
   using Growth = std::vector<Extent>;
 
-  // In the map of pointers, a block of the floor is named by its seat.
-  static constexpr BlockId kOnFloor = BlockId{1} << 31;
-  static bool IsOnFloor(BlockId id) { return (id & kOnFloor) != 0; }
-  static SeatId SeatOnFloor(BlockId id) { return id & ~kOnFloor; }
+  // In the map of pointers, a block of the plan area is named by its site.
+  static constexpr BlockId kInPlanArea = BlockId{1} << 31;
+  static bool IsInPlanArea(BlockId id) { return (id & kInPlanArea) != 0; }
+  static SiteId SiteInPlanArea(BlockId id) { return id & ~kInPlanArea; }
 
   Space(const SpaceOptions& options, std::unique_ptr<HomeSpace> home,
         std::unique_ptr<AliasSpace> aliases);
@@ -239,17 +233,17 @@ class Space {
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
   // A block that is there already, or 0.
   Address PlannedFit(const Request& request, StreamTag tag);
-  Address FloorFit(const Place& place, const Request& request, StreamTag tag);
+  Address PlanAreaFit(const Place& place, const Request& request, StreamTag tag);
   Address TakeAt(Bytes offset, const Request& request, StreamTag tag);
-  void LeaveFloor(SeatId seat);
-  void ShareFloor();
+  void LeavePlanArea(SiteId site);
+  void SharePlanArea();
   absl::StatusOr<Address> AllocateLarge(const Request& request, StreamTag tag);
-  Address ResidentFit(const Request& request, StreamTag tag);
+  Address LongLivedFit(const Request& request, StreamTag tag);
   absl::Status Retire(StreamTag tag);
   Address BestFit(Pool pool, const Request& request, StreamTag tag);
   Address SmallFit(const Request& request, StreamTag tag);
   absl::StatusOr<Address> StitchOrGrow(const Request& request, StreamTag tag);
-  absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag, Stranding stranding);
+  absl::StatusOr<Address> BuildOrGrow(const Request& request, StreamTag tag, Waste waste);
   absl::StatusOr<Address> GrowByMoving(const Request& request, StreamTag tag);
   absl::Status BackByMoving(Bytes offset, Bytes bytes);
   void DetachIdle(Bytes bytes);
@@ -278,11 +272,11 @@ class Space {
   void FindHeld(Planner::Ground* ground) const;
   bool IsGoodMoment() const;
   bool BackRegion(Extent region);
-  void ReportPlace(SeatId seat);
-  std::vector<SeatId> SeatsOnFloor() const;  // by address
+  void ReportPlace(SiteId site);
+  std::vector<SiteId> SitesInPlanArea() const;  // by address
   absl::Status NotABlock(Address address) const;
-  void CheckSeats() const;
-  void CheckFloor() const;
+  void CheckSites() const;
+  void CheckPlanArea() const;
 
   // How much may be backed now.
   Bytes ceiling() const {
@@ -302,9 +296,9 @@ class Space {
   PointerMap pointers_;
   const std::unique_ptr<Planner> planner_;  // null if plans are off
   EventSink* events_ = nullptr;             // null: nobody
-  Bytes floor_used_ = 0;                    // bytes of blocks there
-  StreamTag floor_tag_ = kCleanTag;         // the one stream that uses it; none yet
-  bool floor_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
+  Bytes plan_area_used_ = 0;                // bytes of blocks there
+  StreamTag plan_area_tag_ = kCleanTag;     // the one stream that uses it; none yet
+  bool plan_area_is_shared_ = false;  // two streams do: then the heap serves them, which can tell
   Bytes absent_bytes_ = 0;
   Peaks used_peaks_;
   Peaks reserved_peaks_;

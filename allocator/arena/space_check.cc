@@ -13,7 +13,7 @@ void Space::CheckInvariants() const {
   THIMBLE_CHECK(home_->backed_bytes() <= limit(), "P2: more is backed than the limit allows");
   Bytes in_map = 0;
   pointers_.ForEach([&](Address address, BlockId id) {
-    if (IsOnFloor(id)) return;
+    if (IsInPlanArea(id)) return;
     const Block& block = heap_.block(id);
     THIMBLE_CHECK(block.state == BlockState::kUsed, "P1: an address names a block not in use");
     if (block.alias == kNoAlias) {
@@ -27,8 +27,8 @@ void Space::CheckInvariants() const {
   });
   THIMBLE_CHECK(in_map == heap_.used_bytes(), "P1: a block in use is not in the map");
   if (planner_ != nullptr) {
-    CheckSeats();
-    CheckFloor();
+    CheckSites();
+    CheckPlanArea();
   }
   Bytes absent = 0;
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
@@ -52,29 +52,30 @@ Bytes Space::CheckBacking(const Block& block) const {
   return absent;
 }
 
-void Space::CheckSeats() const {
+void Space::CheckSites() const {
   planner_->CheckInvariants();
-  absl::flat_hash_set<SeatId> seats;
+  absl::flat_hash_set<SiteId> sites;
   pointers_.ForEach([&](Address, BlockId id) {
-    const SeatId seat = IsOnFloor(id) ? SeatOnFloor(id) : heap_.block(id).seat;
-    if (seat == kNoSeat) return;
-    THIMBLE_CHECK(planner_->IsTaken(seat) && seats.insert(seat).second,
-                  "P5: two blocks have one seat, or one that nobody took");
+    const SiteId site = IsInPlanArea(id) ? SiteInPlanArea(id) : heap_.block(id).site;
+    if (site == kNoSite) return;
+    THIMBLE_CHECK(planner_->IsTaken(site) && sites.insert(site).second,
+                  "P5: two blocks have one site, or one that nobody took");
   });
-  THIMBLE_CHECK(seats.size() == planner_->taken_seats(), "P5: a taken seat has no block");
+  THIMBLE_CHECK(sites.size() == planner_->taken_sites(), "P5: a taken site has no block");
 }
 
-void Space::CheckFloor() const {
+void Space::CheckPlanArea() const {
   Bytes taken = 0;
   pointers_.ForEach([&](Address address, BlockId id) {
-    if (!IsOnFloor(id)) return;
-    const Extent place = planner_->ExtentOf(SeatOnFloor(id));
+    if (!IsInPlanArea(id)) return;
+    const Extent place = planner_->ExtentOf(SiteInPlanArea(id));
     THIMBLE_CHECK(address == home_->base() + place.begin,
-                  "P6: a block of the floor is not at its place");
+                  "P6: a block of the plan area is not at its place");
     taken += place.bytes();
   });
-  THIMBLE_CHECK(taken == floor_used_ && taken + planner_->floor().OpenBytes() == heap_.held_bytes(),
-                "P6: what is held is neither open nor taken");
+  THIMBLE_CHECK(
+      taken == plan_area_used_ && taken + planner_->area().OpenBytes() == heap_.held_bytes(),
+      "P6: what is held is neither open nor taken");
 }
 
 }  // namespace thimble

@@ -24,9 +24,9 @@ Bytes Space::BytesOf(const Block& first) const {
 std::optional<BlockInfo> Space::Describe(Address address) const {
   const BlockId id = pointers_.Find(address);
   if (id == kNoBlock) return std::nullopt;
-  if (IsOnFloor(id)) {
-    const SeatId seat = SeatOnFloor(id);
-    return BlockInfo{planner_->ExtentOf(seat).bytes(), planner_->KeyOf(seat), 0};
+  if (IsInPlanArea(id)) {
+    const SiteId site = SiteInPlanArea(id);
+    return BlockInfo{planner_->ExtentOf(site).bytes(), planner_->KeyOf(site), 0};
   }
   const Block& first = heap_.block(id);
   BlockInfo info = {BytesOf(first) - first.padding, first.key, 0};
@@ -34,35 +34,35 @@ std::optional<BlockInfo> Space::Describe(Address address) const {
   return info;
 }
 
-std::vector<SeatId> Space::SeatsOnFloor() const {
-  std::vector<SeatId> seats;
+std::vector<SiteId> Space::SitesInPlanArea() const {
+  std::vector<SiteId> sites;
   pointers_.ForEach([&](Address, BlockId id) {
-    if (IsOnFloor(id)) seats.push_back(SeatOnFloor(id));
+    if (IsInPlanArea(id)) sites.push_back(SiteInPlanArea(id));
   });
-  std::sort(seats.begin(), seats.end(), [this](SeatId a, SeatId b) {
+  std::sort(sites.begin(), sites.end(), [this](SiteId a, SiteId b) {
     return planner_->ExtentOf(a).begin < planner_->ExtentOf(b).begin;
   });
-  return seats;
+  return sites;
 }
 
 std::vector<Space::Piece> Space::Pieces() const {
   std::vector<Piece> pieces;
-  const std::vector<SeatId> seats = SeatsOnFloor();
-  auto seat = seats.begin();
-  Bytes end = 0;  // of the pieces so far: a place on the floor may lie in several blocks
+  const std::vector<SiteId> sites = SitesInPlanArea();
+  auto site = sites.begin();
+  Bytes end = 0;  // of the pieces so far: a place in the plan area may lie in several blocks
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
     const Block& block = heap_.block(id);
     const Bytes block_end = heap_.EndOf(id);
     if (block.state == BlockState::kHeld) {
       const auto add_free = [&](Bytes until) {
         if (end >= until) return;
-        pieces.push_back({{end, until}, BlockState::kFree, Pool::kLarge, floor_tag_});
+        pieces.push_back({{end, until}, BlockState::kFree, Pool::kLarge, plan_area_tag_});
       };
-      for (; seat != seats.end() && planner_->ExtentOf(*seat).begin < block_end; ++seat) {
-        const Extent place = planner_->ExtentOf(*seat);
+      for (; site != sites.end() && planner_->ExtentOf(*site).begin < block_end; ++site) {
+        const Extent place = planner_->ExtentOf(*site);
         add_free(place.begin);
         pieces.push_back(
-            {place, BlockState::kUsed, Pool::kLarge, kCleanTag, planner_->KeyOf(*seat)});
+            {place, BlockState::kUsed, Pool::kLarge, kCleanTag, planner_->KeyOf(*site)});
         end = place.end;
       }
       add_free(block_end);
@@ -81,7 +81,7 @@ Bytes Space::LargestFree() const {
   Bytes run = 0;
   for (const Piece& piece : Pieces()) {
     const bool is_usable = piece.state == BlockState::kFree && piece.pool == Pool::kLarge &&
-                           (piece.tag == floor_tag_ || piece.tag == kCleanTag);
+                           (piece.tag == plan_area_tag_ || piece.tag == kCleanTag);
     run = is_usable ? run + piece.extent.bytes() : 0;
     largest = std::max(largest, run);
   }

@@ -11,70 +11,70 @@ namespace thimble {
 
 // --- On the way of a request -------------------------------------------------------------------
 
-inline Address Space::FloorFit(const Place& place, const Request& request, StreamTag tag) {
-  Floor& floor = planner_->floor();
+inline Address Space::PlanAreaFit(const Place& place, const Request& request, StreamTag tag) {
+  PlanArea& area = planner_->area();
   if (!IsAligned(place.offset, request.alignment)) return 0;
-  if (!floor.IsOpen(place.cells)) {
+  if (!area.IsOpen(place.cells)) {
     const auto hold = [&](Extent part) { return heap_.Hold(part, tag); };
-    if (!floor.OpenRest(place.cells, hold)) return 0;
+    if (!area.OpenRest(place.cells, hold)) return 0;
   }
-  floor.Close(place.cells);
+  area.Close(place.cells);
   const Address address = home_->base() + place.offset;
-  pointers_.Put(address, request.seat | kOnFloor);
-  floor_used_ += request.bytes;
+  pointers_.Put(address, request.site | kInPlanArea);
+  plan_area_used_ += request.bytes;
   used_peaks_.Raise(used());
   return address;
 }
 
 Address Space::PlannedFit(const Request& request, StreamTag tag) {
-  const Place* const place = planner_->FindPlace(request.seat);
+  const Place* const place = planner_->FindPlace(request.site);
   if (place == nullptr) return 0;
-  if (tag != floor_tag_ && !floor_is_shared_) {
-    if (floor_tag_ != kCleanTag) ShareFloor();
-    floor_tag_ = tag;
+  if (tag != plan_area_tag_ && !plan_area_is_shared_) {
+    if (plan_area_tag_ != kCleanTag) SharePlanArea();
+    plan_area_tag_ = tag;
   }
-  Address address =
-      floor_is_shared_ ? TakeAt(place->offset, request, tag) : FloorFit(*place, request, tag);
+  Address address = plan_area_is_shared_ ? TakeAt(place->offset, request, tag)
+                                         : PlanAreaFit(*place, request, tag);
   if (address != 0) {
-    planner_->CountHit(request.seat);
+    planner_->CountHit(request.site);
     return address;
   }
   Settle();
-  planner_->Repair(request.seat, [&](Bytes offset) {
+  planner_->Repair(request.site, [&](Bytes offset) {
     address = TakeAt(offset, request, tag);
     return address != 0;
   });
-  if (address != 0) ReportPlace(request.seat);
+  if (address != 0) ReportPlace(request.site);
   return address;
 }
 
-void Space::LeaveFloor(SeatId seat) {
-  frontier_.NoteFree(floor_tag_);
-  planner_->floor().Open(planner_->CellsOf(seat));
-  floor_used_ -= planner_->ExtentOf(seat).bytes();
-  planner_->Leave(seat);
+void Space::LeavePlanArea(SiteId site) {
+  frontier_.NoteFree(plan_area_tag_);
+  planner_->area().Open(planner_->CellsOf(site));
+  plan_area_used_ -= planner_->ExtentOf(site).bytes();
+  planner_->Leave(site);
 }
 
-void Space::ShareFloor() {
+void Space::SharePlanArea() {
   Settle();
-  floor_is_shared_ = true;
+  plan_area_is_shared_ = true;
 }
 
 void Space::Settle() {
   if (heap_.held_bytes() == 0) return;
-  const std::vector<SeatId> seats = SeatsOnFloor();
-  planner_->floor().CloseAll();
-  floor_used_ = 0;
-  heap_.ReleaseHeld(floor_tag_, frontier_.NoteFree(floor_tag_));
-  for (const SeatId seat : seats) {
-    const Extent place = planner_->ExtentOf(seat);
+  const std::vector<SiteId> sites = SitesInPlanArea();
+  planner_->area().CloseAll();
+  plan_area_used_ = 0;
+  heap_.ReleaseHeld(plan_area_tag_, frontier_.NoteFree(plan_area_tag_));
+  for (const SiteId site : sites) {
+    const Extent place = planner_->ExtentOf(site);
     pointers_.Take(home_->base() + place.begin);
     Request request;
     request.bytes = place.bytes();
-    request.key = planner_->KeyOf(seat);
-    request.seat = seat;
-    THIMBLE_CHECK(TakeAt(place.begin, request, floor_tag_) != 0,
-                  "P6: two blocks of the floor overlap");
+    request.key = planner_->KeyOf(site);
+    request.site = site;
+    THIMBLE_CHECK(TakeAt(place.begin, request, plan_area_tag_) != 0,
+                  "P6: two blocks of the plan area overlap");
   }
 }
 
@@ -95,21 +95,21 @@ void Space::AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Pla
   }
 }
 
-// What stays where it is, in order: slabs of other pools, blocks of residents and without a seat.
+// What stays where it is, in order: slabs of other pools, long-lived blocks, blocks without a site.
 std::vector<Extent> Space::FindObstacles() const {
   // Later extents of a stitched block go where the first one goes.
-  absl::flat_hash_map<BlockId, SeatId> seat_of_extent;
+  absl::flat_hash_map<BlockId, SiteId> site_of_extent;
   pointers_.ForEach([&](Address, BlockId first) {
     for (BlockId id = first; id != kNoBlock; id = heap_.block(id).chain) {
-      seat_of_extent[id] = heap_.block(first).seat;
+      site_of_extent[id] = heap_.block(first).site;
     }
   });
   const auto stays = [&](BlockId id) {
     const Block& block = heap_.block(id);
     if (block.pool != Pool::kLarge) return true;
     if (block.state != BlockState::kUsed) return false;
-    const SeatId seat = seat_of_extent.at(id);
-    return seat == kNoSeat || planner_->IsResident(seat);
+    const SiteId site = site_of_extent.at(id);
+    return site == kNoSite || planner_->IsLongLived(site);
   };
   std::vector<Extent> obstacles;
   for (BlockId id = heap_.first(); id != kNoBlock; id = heap_.block(id).next) {
@@ -192,18 +192,19 @@ Planner::Ground Space::FindGround() const {
   return ground;
 }
 
-// What is held besides residents: a little, such as the next batch, or much, such as parameters.
+// What is held besides long-lived blocks: a little, such as the next batch, or much, such as
+// parameters.
 void Space::FindHeld(Planner::Ground* ground) const {
   constexpr Bytes kLittle = 16;  // one part in so many
   Bytes held_bytes = 0;
   pointers_.ForEach([&](Address, BlockId id) {
     const Block& block = heap_.block(id);
-    if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
+    if (block.site == kNoSite || planner_->IsLongLived(block.site)) return;
     held_bytes += BytesOf(block);
     const bool is_inside =
         block.offset >= ground->region.begin && heap_.EndOf(id) <= ground->region.end;
     if (is_inside && block.alias == kNoAlias && block.padding == 0) {
-      ground->held[block.seat] = block.offset;
+      ground->held[block.site] = block.offset;
     } else {
       ground->has_all_held = false;
     }
@@ -218,8 +219,8 @@ bool Space::IsGoodMoment() const {
   Bytes in_the_way = 0;
   pointers_.ForEach([&](Address, BlockId id) {
     const Block& block = heap_.block(id);
-    if (block.seat == kNoSeat || planner_->IsResident(block.seat)) return;
-    if (planner_->DuePlaceOf(block.seat) != block.offset) in_the_way += BytesOf(block);
+    if (block.site == kNoSite || planner_->IsLongLived(block.site)) return;
+    if (planner_->DuePlaceOf(block.site) != block.offset) in_the_way += BytesOf(block);
   });
   if (in_the_way == 0) return true;
   if (planner_->IsPatient()) return false;
@@ -230,7 +231,7 @@ bool Space::IsGoodMoment() const {
 
 void Space::ActivatePlan() {
   Settle();
-  floor_is_shared_ = false;
+  plan_area_is_shared_ = false;
   if (!IsGoodMoment()) return planner_->Postpone();
   heap_.KeepSlabs();
   const Extent region = planner_->region();
@@ -239,14 +240,14 @@ void Space::ActivatePlan() {
 
 void Space::ReportPlaces() {
   if (planner_ == nullptr) return;
-  planner_->ForEachPlaced([this](SeatId seat) { ReportPlace(seat); });
+  planner_->ForEachPlaced([this](SiteId site) { ReportPlace(site); });
 }
 
-void Space::ReportPlace(SeatId seat) {
+void Space::ReportPlace(SiteId site) {
   if (events_ == nullptr || !events_->enabled()) return;
-  const Extent place = planner_->ExtentOf(seat);
-  events_->Append({EventKind::kSeat, home_->base() + place.begin, place.bytes(), StreamId{seat},
-                   planner_->KeyOf(seat), 0});
+  const Extent place = planner_->ExtentOf(site);
+  events_->Append({EventKind::kPlace, home_->base() + place.begin, place.bytes(), StreamId{site},
+                   planner_->KeyOf(site), 0});
 }
 
 // Whether all of the region has memory in the end. What is reserved does not grow.

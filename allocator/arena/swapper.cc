@@ -179,7 +179,7 @@ absl::Status Swapper::MakeRoom(const Attempt& attempt) {
 
 bool Swapper::EvictOne() {
   if (IsWatching()) return false;
-  const SwapId id = table_.LastUsed();
+  const SwapId id = table_.FarthestNextUse();
   return id != kNoSwap && Evict(id);
 }
 
@@ -259,7 +259,7 @@ bool Swapper::ComeDown() {
 }
 
 bool Swapper::FetchAhead() {
-  const SwapId wanted = table_.FirstUsed();
+  const SwapId wanted = table_.NearestNextUse();
   if (wanted == kNoSwap) return false;
   const OpTime when = table_.NextUseOf(wanted);
   if (when > table_.now() + kSoon) {
@@ -269,7 +269,7 @@ bool Swapper::FetchAhead() {
   if (space_->room() >= table_.block(wanted).movable.bytes()) {
     return Fetch(wanted, Room::kAsThereIs).ok();
   }
-  const SwapId other = table_.LastUsed();
+  const SwapId other = table_.FarthestNextUse();
   return other != kNoSwap && table_.NextUseOf(other) > when + kSoon && Evict(other);
 }
 

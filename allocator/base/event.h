@@ -13,7 +13,7 @@ namespace thimble {
 enum class EventKind : std::uint8_t {
 #define THIMBLE_EVENT(kind, name, number, address, bytes, stream, key) kind = (number),
 #include "allocator/base/events.def"
-  kLast = kSeat,
+  kLast = kPlace,
 };
 
 // A field that says nothing is 0.

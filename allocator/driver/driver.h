@@ -3,7 +3,6 @@
 //
 //   HostDriver   memfd on Linux, as strict as CUDA       (tests, TF's CPU device)
 //   CudaDriver   cuMem* of libcuda, opened at run time   (GPUs)
-//   NvtxDriver   wraps another one                       (tools)
 //
 // Tests wrap drivers to fail, delay and price their calls (//tests/drivers).
 //
@@ -33,7 +32,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "allocator/base/bytes.h"
-#include "allocator/base/event.h"
 #include "allocator/base/ids.h"
 
 namespace thimble {
@@ -95,10 +93,6 @@ class Driver {
   // The process is about to fork (fork.h): a child that can use this device's memory finds `host`
   // at `device`.
   virtual void LeaveToChild(Address /*device*/, const void* /*host*/, Bytes /*bytes*/) {}
-
-  // Who wants to hear of every block that is handed out or comes back; null: nobody. Lives as long
-  // as the driver.
-  virtual EventSink* listener() { return nullptr; }
 };
 
 }  // namespace thimble

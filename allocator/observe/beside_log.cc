@@ -21,7 +21,7 @@ Bytes CapacityOf(const OomReport& report) {
 
 }  // namespace
 
-bool HasCompany(const std::string& log) {
+bool HasFilesBeside(const std::string& log) {
   struct stat found = {};
   return stat(log.c_str(), &found) != 0 || S_ISREG(found.st_mode);
 }

@@ -12,7 +12,7 @@ inline constexpr absl::string_view kOomFile = ".oom";  // the last request that 
 inline constexpr absl::string_view kNowFile = ".now";  // the statistics of a moment ago
 
 // False for a log that is no file, such as /dev/null.
-bool HasCompany(const std::string& log);
+bool HasFilesBeside(const std::string& log);
 
 // For the log of this path, as options have it; "%p" becomes the number of the process.
 std::string PathBeside(const std::string& log, absl::string_view file);

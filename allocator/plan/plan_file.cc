@@ -8,7 +8,7 @@
 #include "allocator/base/status_macros.h"
 #include "allocator/base/whole_file.h"
 #include "allocator/plan/problem.h"
-#include "allocator/plan/seat_table.h"
+#include "allocator/plan/site_table.h"
 #include "allocator/stitch/block.h"
 
 namespace thimble {
@@ -18,7 +18,7 @@ struct Header {
   std::array<char, 8> magic;
   std::uint64_t version;
   std::uint64_t chunk_bytes;
-  std::uint64_t seats;
+  std::uint64_t sites;
   std::uint64_t checksum;
 };
 struct Record {
@@ -32,9 +32,9 @@ constexpr std::array<char, 8> kMagic = {'T', 'H', 'I', 'M', 'B', 'L', 'E', 'P'};
 constexpr std::uint64_t kVersion = 1;
 constexpr std::size_t kMostBytes =
     sizeof(Header) +
-    SeatTable::kMaxSeats * (sizeof(Record) + SeatTable::kMaxSeats / 64 * sizeof(std::uint64_t));
+    SiteTable::kMaxSites * (sizeof(Record) + SiteTable::kMaxSites / 64 * sizeof(std::uint64_t));
 
-constexpr Bytes kLargestSeat = plan::kMaxSize / kUnit * kUnit;
+constexpr Bytes kLargestSite = plan::kMaxSize / kUnit * kUnit;
 constexpr Bytes kHighestPlace = plan::kMaxTotalSize / 2;
 
 absl::Status Damaged(absl::string_view how) {
@@ -47,20 +47,20 @@ void Append(const T* items, std::size_t count, std::string* out) {
 }
 
 absl::Status CheckConflicts(const Learned& learned) {
-  const std::size_t count = learned.seats.size();
+  const std::size_t count = learned.sites.size();
   for (std::size_t a = 0; a < count; ++a) {
     if (learned.AreInConflict(a, a)) {
-      return Damaged(absl::StrCat("seat ", a, " is in conflict with itself"));
+      return Damaged(absl::StrCat("site ", a, " is in conflict with itself"));
     }
     for (std::size_t b = 0; b < a; ++b) {
       if (learned.AreInConflict(a, b) != learned.AreInConflict(b, a)) {
-        return Damaged(absl::StrCat("seats ", a, " and ", b, " disagree about their conflict"));
+        return Damaged(absl::StrCat("sites ", a, " and ", b, " disagree about their conflict"));
       }
     }
     for (std::size_t b = count; b < 64 * learned.row_words(); ++b) {
       if (learned.AreInConflict(a, b)) {
         return Damaged(
-            absl::StrCat("seat ", a, " is in conflict with seat ", b, ", but there are ", count));
+            absl::StrCat("site ", a, " is in conflict with site ", b, ", but there are ", count));
       }
     }
   }
@@ -71,12 +71,12 @@ absl::Status CheckConflicts(const Learned& learned) {
 
 std::string EncodeLearned(const Learned& learned) {
   std::string body;
-  for (const LearnedSeat& seat : learned.seats) {
-    const Record record = {seat.key, seat.bytes, seat.recurs ? 1u : 0u, seat.place};
+  for (const LearnedSite& site : learned.sites) {
+    const Record record = {site.key, site.bytes, site.recurs ? 1u : 0u, site.place};
     Append(&record, 1, &body);
   }
   Append(learned.conflicts.data(), learned.conflicts.size(), &body);
-  const Header header = {kMagic, kVersion, learned.chunk_bytes, learned.seats.size(),
+  const Header header = {kMagic, kVersion, learned.chunk_bytes, learned.sites.size(),
                          StableHash(body)};
   std::string file;
   Append(&header, 1, &file);
@@ -92,32 +92,32 @@ absl::StatusOr<Learned> DecodeLearned(absl::string_view file) {
     return absl::InvalidArgumentError(
         absl::StrCat("has version ", header.version, ", this program reads version ", kVersion));
   }
-  if (header.seats > SeatTable::kMaxSeats) {
-    return Damaged(absl::StrCat(header.seats, " seats are more than ", SeatTable::kMaxSeats));
+  if (header.sites > SiteTable::kMaxSites) {
+    return Damaged(absl::StrCat(header.sites, " sites are more than ", SiteTable::kMaxSites));
   }
   Learned learned;
   learned.chunk_bytes = header.chunk_bytes;
-  learned.seats.resize(header.seats);
-  learned.conflicts.resize(header.seats * learned.row_words());
+  learned.sites.resize(header.sites);
+  learned.conflicts.resize(header.sites * learned.row_words());
   const absl::string_view body = file.substr(sizeof(header));
-  const std::size_t records = header.seats * sizeof(Record);
+  const std::size_t records = header.sites * sizeof(Record);
   const std::size_t rows = learned.conflicts.size() * sizeof(std::uint64_t);
   if (body.size() != records + rows) {
     return Damaged(absl::StrCat("it has ", file.size(), " bytes instead of ",
                                 sizeof(header) + records + rows));
   }
   if (StableHash(body) != header.checksum) return Damaged("its checksum is wrong");
-  for (std::size_t i = 0; i < learned.seats.size(); ++i) {
+  for (std::size_t i = 0; i < learned.sites.size(); ++i) {
     Record record{};
     std::memcpy(&record, body.data() + i * sizeof(record), sizeof(record));
-    if (record.bytes == 0 || record.bytes % kUnit != 0 || record.bytes > kLargestSeat) {
-      return Damaged(absl::StrCat("seat ", i, " has ", record.bytes, " bytes"));
+    if (record.bytes == 0 || record.bytes % kUnit != 0 || record.bytes > kLargestSite) {
+      return Damaged(absl::StrCat("site ", i, " has ", record.bytes, " bytes"));
     }
-    if (record.recurs > 1) return Damaged(absl::StrCat("seat ", i, " has a flag that is no flag"));
+    if (record.recurs > 1) return Damaged(absl::StrCat("site ", i, " has a flag that is no flag"));
     if (record.place != kNoPlace && (record.place % kUnit != 0 || record.place > kHighestPlace)) {
-      return Damaged(absl::StrCat("seat ", i, " has the place ", record.place));
+      return Damaged(absl::StrCat("site ", i, " has the place ", record.place));
     }
-    learned.seats[i] = {record.key, record.bytes, record.recurs == 1, record.place};
+    learned.sites[i] = {record.key, record.bytes, record.recurs == 1, record.place};
   }
   if (rows > 0) std::memcpy(learned.conflicts.data(), body.data() + records, rows);
   THIMBLE_RETURN_IF_ERROR(CheckConflicts(learned));

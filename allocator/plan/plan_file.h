@@ -1,8 +1,8 @@
-// What a planner has learned, as a file: the seats there are, who was there at the same time, and
+// What a planner has learned, as a file: the sites there are, who was there at the same time, and
 // their places, from the beginning of the region on.
 //
-// File, little endian: magic, version, size of a chunk, number of seats, checksum of what follows;
-// then every seat; then a row of bits for every seat.
+// File, little endian: magic, version, size of a chunk, number of sites, checksum of what follows;
+// then every site; then a row of bits for every site.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace thimble {
 
 inline constexpr Bytes kNoPlace = ~Bytes{0};
 
-struct LearnedSeat {
+struct LearnedSite {
   std::uint64_t key = 0;
   Bytes bytes = 0;
   bool recurs = false;
@@ -27,12 +27,12 @@ struct LearnedSeat {
 
 struct Learned {
   Bytes chunk_bytes = 0;           // which blocks are small depends on it
-  std::vector<LearnedSeat> seats;  // those with the same key and size by rank
+  std::vector<LearnedSite> sites;  // those with the same key and size by rank
   // One row for each: bit b of row a (word b / 64, bit b % 64) says whether a and b were taken at
   // once. Symmetric.
   std::vector<std::uint64_t> conflicts;
 
-  std::size_t row_words() const { return (seats.size() + 63) / 64; }
+  std::size_t row_words() const { return (sites.size() + 63) / 64; }
   bool AreInConflict(std::size_t a, std::size_t b) const {
     return (conflicts[a * row_words() + b / 64] >> b % 64 & 1) != 0;
   }

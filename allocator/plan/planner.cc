@@ -8,7 +8,7 @@
 namespace thimble {
 namespace {
 
-// A season is calm if one request in so many brought a new seat at most, and as large a part of all
+// A round is calm if one request in so many brought a new site at most, and as large a part of all
 // conflicts is new.
 constexpr std::uint64_t kCalm = 50;
 // A better plan is wanted if more than one request in so many did not get its place ...
@@ -16,35 +16,35 @@ constexpr std::uint64_t kPoor = 1000;
 // ... and none is better than this one if it was more than one in so many.
 constexpr std::uint64_t kUseless = 2;
 constexpr std::uint32_t kLongestPause = 64;
-// How often memory for a plan is tried to be had once it serves, and how often it is put off.
+// How often memory for a serving plan is requested again, and how often a plan is put off.
 constexpr std::uint32_t kLaterMoments = 4;
 constexpr std::uint32_t kMostPostponed = 8;
 // At how many ends of steps what is held may be at other places before that seems to be the rule.
 constexpr std::uint32_t kPatience = 4;
-// Most requests of a season are known if all are but one in so many.
+// Most requests of a round are known if all are but one in so many.
 constexpr std::uint64_t kKnown = 10;
-// Seasons without one like that after which what was restored is of no use.
+// Rounds without one like that after which what was restored is of no use.
 constexpr std::uint32_t kStale = 4;
 // Steps do not always end with the same: one part in so many of what comes and goes in them.
 constexpr Bytes kHardlyMore = 16;
-// Seasons after which a seat that nobody took is forgotten.
+// Rounds after which a site that nobody took is forgotten.
 constexpr std::uint32_t kMemory = 64;
 
 }  // namespace
 
 // --- On the way of a request -------------------------------------------------------------------
 
-void Planner::Undo(SeatId id) {
-  if (id != kNoSeat) seats_.Undo(id);
+void Planner::Undo(SiteId id) {
+  if (id != kNoSite) sites_.Undo(id);
 }
 
 // The lowest byte of every gap that is large enough, the last of which has no end.
-std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
-  const Bytes bytes = seats_.seat(id).bytes;
+std::vector<Bytes> Planner::PlacesWithoutConflict(SiteId id) const {
+  const Bytes bytes = sites_.site(id).bytes;
   std::vector<Extent> taken;
-  for (SeatId other = 0; other < seats_.end(); ++other) {
+  for (SiteId other = 0; other < sites_.end(); ++other) {
     if (!HasPlace(other) || other == id) continue;
-    if (seats_.conflicts().Has(id, other)) taken.push_back(ExtentOf(other));
+    if (sites_.conflicts().Has(id, other)) taken.push_back(ExtentOf(other));
   }
   std::sort(taken.begin(), taken.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
@@ -58,48 +58,48 @@ std::vector<Bytes> Planner::PlacesWithoutConflict(SeatId id) const {
   return found;
 }
 
-void Planner::Move(SeatId id, Bytes offset) {
-  const Extent place = {offset, offset + seats_.seat(id).bytes};
+void Planner::Move(SiteId id, Bytes offset) {
+  const Extent place = {offset, offset + sites_.site(id).bytes};
   for (const Bytes border : {place.begin, place.end}) {
-    const std::optional<std::uint32_t> index = floor_.AddBorder(border);
+    const std::optional<std::uint32_t> index = area_.AddBorder(border);
     if (!index.has_value()) continue;
-    for (SeatId other = 0; other < seats_.end(); ++other) {
-      Floor::Cells& cells = seats_.place(other).cells;
+    for (SiteId other = 0; other < sites_.end(); ++other) {
+      PlanArea::Cells& cells = sites_.place(other).cells;
       if (cells.begin >= *index) ++cells.begin;
       if (cells.end >= *index) ++cells.end;
     }
   }
-  seats_.SetPlace(id, offset);
-  seats_.place(id).cells = floor_.CellsOf(place);
+  sites_.SetPlace(id, offset);
+  sites_.place(id).cells = area_.CellsOf(place);
 }
 
-void Planner::LayFloor() {
+void Planner::LayOutPlanArea() {
   std::vector<Bytes> borders;
-  for (SeatId id = 0; id < seats_.end(); ++id) {
+  for (SiteId id = 0; id < sites_.end(); ++id) {
     if (!HasPlace(id)) continue;
     const Extent place = ExtentOf(id);
     borders.insert(borders.end(), {place.begin, place.end});
   }
-  floor_.Lay(std::move(borders));
-  for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (HasPlace(id)) seats_.place(id).cells = floor_.CellsOf(ExtentOf(id));
+  area_.Reset(std::move(borders));
+  for (SiteId id = 0; id < sites_.end(); ++id) {
+    if (HasPlace(id)) sites_.place(id).cells = area_.CellsOf(ExtentOf(id));
   }
 }
 
-// --- Seasons -----------------------------------------------------------------------------------
+// --- Rounds -----------------------------------------------------------------------------------
 
-void Planner::CloseSeason() {
-  const std::uint64_t new_seats = seats_.new_seats() - mark_.new_seats;
-  const std::uint64_t new_conflicts = seats_.new_conflicts() - mark_.new_conflicts;
+void Planner::CloseRound() {
+  const std::uint64_t new_sites = sites_.new_sites() - mark_.new_sites;
+  const std::uint64_t new_conflicts = sites_.new_conflicts() - mark_.new_conflicts;
   const bool is_calm =
-      new_seats * kCalm <= season_requests_ && new_conflicts * kCalm <= seats_.new_conflicts();
-  calm_seasons_ = is_calm ? calm_seasons_ + 1 : 0;
-  calm_requests_ = is_calm ? calm_requests_ + season_requests_ : 0;
+      new_sites * kCalm <= round_requests_ && new_conflicts * kCalm <= sites_.new_conflicts();
+  calm_rounds_ = is_calm ? calm_rounds_ + 1 : 0;
+  calm_requests_ = is_calm ? calm_requests_ + round_requests_ : 0;
   const std::uint64_t planned = stats_.plan_requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.plan_hits - mark_.hits);
   last_failed_ = failed;
-  // Not before a whole season: at first, blocks of the old order stand in the way.
-  const bool is_judged = serving_ && season_ > serving_since_;
+  // Not before a whole round: at first, blocks of the old order stand in the way.
+  const bool is_judged = serving_ && round_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
   const bool is_poor = is_judged && failed * kPoor > planned;
   was_good_ = was_good_ || (is_judged && !is_poor);
@@ -111,66 +111,66 @@ void Planner::CloseSeason() {
     is_due_ = false;
   }
   if (pause_ > 0) --pause_;
-  if (!wants_plan_) wanted_since_ = season_;
+  if (!wants_plan_) wanted_since_ = round_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 (IsRestored() || CalmIsLong());
   // A moment as empty as the one it waits for may never come.
-  wants_draft_ = wants_plan_ && season_ >= wanted_since_ + kMostPostponed;
-  if (waiting_.has_value() && season_ >= waiting_->since + kMostPostponed) is_due_ = true;
-  ++season_;
-  season_requests_ = 0;
-  SetSeasonLength();
-  const Bytes least = std::exchange(season_low_, seats_.taken_bytes());
-  low_ = least + (seats_.peak_bytes() - least) / kHardlyMore;
-  peaks_[season_ % peaks_.size()] = seats_.peak_bytes();
-  seats_.ResetPeak();
-  mark_ = {seats_.new_seats(), seats_.new_conflicts(), seats_.restored_uses(), stats_.plan_requests,
+  wants_draft_ = wants_plan_ && round_ >= wanted_since_ + kMostPostponed;
+  if (waiting_.has_value() && round_ >= waiting_->since + kMostPostponed) is_due_ = true;
+  ++round_;
+  round_requests_ = 0;
+  SetRoundLength();
+  const Bytes least = std::exchange(round_low_, sites_.taken_bytes());
+  low_ = least + (sites_.peak_bytes() - least) / kHardlyMore;
+  peaks_[round_ % peaks_.size()] = sites_.peak_bytes();
+  sites_.ResetPeak();
+  mark_ = {sites_.new_sites(), sites_.new_conflicts(), sites_.restored_uses(), stats_.plan_requests,
            stats_.plan_hits};
 }
 
-void Planner::SetSeasonLength() {
+void Planner::SetRoundLength() {
   std::uint32_t recurring = 0;
-  for (SeatId id = 0; id < seats_.end(); ++id) recurring += Recurs(id) ? 1 : 0;
-  season_length_ = std::max(kShortestSeason, recurring);
+  for (SiteId id = 0; id < sites_.end(); ++id) recurring += Recurs(id) ? 1 : 0;
+  round_length_ = std::max(kShortestRound, recurring);
 }
 
 void Planner::Restore(const Learned& learned) {
-  seats_.Restore(learned);
-  for (const LearnedSeat& seat : learned.seats) remembered_.push_back(seat.place);
+  sites_.Restore(learned);
+  for (const LearnedSite& site : learned.sites) remembered_.push_back(site.place);
   restored_ = true;
-  SetSeasonLength();
+  SetRoundLength();
 }
 
 // Whether what was restored has shown to be of use now.
 bool Planner::IsRestored() {
   if (!restored_) return false;
-  const std::uint64_t known = seats_.restored_uses() - mark_.restored_uses;
-  if ((season_requests_ - known) * kKnown <= season_requests_) return true;
-  if (season_ >= kStale || CalmIsLong()) {
+  const std::uint64_t known = sites_.restored_uses() - mark_.restored_uses;
+  if ((round_requests_ - known) * kKnown <= round_requests_) return true;
+  if (round_ >= kStale || CalmIsLong()) {
     restored_ = false;
-    seats_.ForgetBefore(1);
+    sites_.ForgetBefore(1);
     ++stats_.plans_stale;
   }
   return false;
 }
 
 bool Planner::CalmIsLong() const {
-  if (calm_seasons_ < kCalmSeasons) return false;
-  std::uint64_t seats = 0;  // that were taken since it is calm
-  for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (seats_.Exists(id) && seats_.seat(id).taken_in + calm_seasons_ > season_) ++seats;
+  if (calm_rounds_ < kCalmRounds) return false;
+  std::uint64_t sites = 0;  // that were taken since it is calm
+  for (SiteId id = 0; id < sites_.end(); ++id) {
+    if (sites_.Exists(id) && sites_.site(id).taken_in + calm_rounds_ > round_) ++sites;
   }
-  return calm_requests_ >= kCalmSeasons * seats;
+  return calm_requests_ >= kCalmRounds * sites;
 }
 
 std::uint64_t Planner::CountMisplaced() const {
   struct Placed {
     Extent place;
-    SeatId id;
+    SiteId id;
   };
   std::vector<Placed> placed;
   std::uint64_t misplaced = 0;
-  for (SeatId id = 0; id < seats_.end(); ++id) {
+  for (SiteId id = 0; id < sites_.end(); ++id) {
     if (!Recurs(id)) continue;
     if (HasPlace(id)) {
       placed.push_back({ExtentOf(id), id});
@@ -183,7 +183,7 @@ std::uint64_t Planner::CountMisplaced() const {
   const auto clashes = [&](std::size_t lower) {
     for (std::size_t i = lower + 1; i < placed.size(); ++i) {
       if (placed[i].place.begin >= placed[lower].place.end) return false;
-      if (seats_.conflicts().Has(placed[lower].id, placed[i].id)) return true;
+      if (sites_.conflicts().Has(placed[lower].id, placed[i].id)) return true;
     }
     return false;
   };
@@ -192,20 +192,20 @@ std::uint64_t Planner::CountMisplaced() const {
 }
 
 // A request that came once is the beginning of a program, not of a step.
-bool Planner::Recurs(SeatId id) const {
-  return seats_.Exists(id) && seats_.seat(id).uses >= SeatTable::kOften && !IsResident(id);
+bool Planner::Recurs(SiteId id) const {
+  return sites_.Exists(id) && sites_.site(id).uses >= SiteTable::kOften && !IsLongLived(id);
 }
 
-bool Planner::IsResident(SeatId id) const {
-  const Seat& seat = seats_.seat(id);
-  const bool for_long = seat.taken_in + kCalmSeasons <= season_;
-  return seat.taken && (for_long || seat.uses < SeatTable::kOften);
+bool Planner::IsLongLived(SiteId id) const {
+  const Site& site = sites_.site(id);
+  const bool for_long = site.taken_in + kCalmRounds <= round_;
+  return site.taken && (for_long || site.uses < SiteTable::kOften);
 }
 
 void Planner::Retire() {
   serving_ = false;
   later_moments_ = 0;
-  calm_seasons_ = 0;
+  calm_rounds_ = 0;
   calm_requests_ = 0;
   held_repeats_ = true;
   // What was never good will hardly be so next time.
@@ -227,14 +227,14 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
   wants_plan_ = wants_draft_ = false;
   draft_postponed_ = 0;
   packing_ = true;
-  if (season_ > kMemory) seats_.ForgetBefore(season_ - kMemory);
+  if (round_ > kMemory) sites_.ForgetBefore(round_ - kMemory);
   Draft draft;
-  Bytes residents = 0;
-  for (SeatId id = 0; id < seats_.end(); ++id) {
-    if (seats_.Exists(id) && IsResident(id)) residents += seats_.seat(id).bytes;
+  Bytes long_lived = 0;
+  for (SiteId id = 0; id < sites_.end(); ++id) {
+    if (sites_.Exists(id) && IsLongLived(id)) long_lived += sites_.site(id).bytes;
     if (!Recurs(id)) continue;
-    draft.seats.push_back(id);
-    draft.sizes.push_back(seats_.seat(id).bytes);
+    draft.sites.push_back(id);
+    draft.sizes.push_back(sites_.site(id).bytes);
     const auto held = held_repeats_ ? ground.held.find(id) : ground.held.end();
     draft.held.push_back(held == ground.held.end() ? kNoPlace : held->second);
     if (restored_) {
@@ -242,15 +242,15 @@ Planner::Draft Planner::MakeDraft(Ground ground) {
       draft.remembered.push_back(place == kNoPlace ? kNoPlace : ground.region.begin + place);
     }
   }
-  seats_.ForEachByRank([&](SeatId id) {
-    const Seat& seat = seats_.seat(id);
+  sites_.ForEachByRank([&](SiteId id) {
+    const Site& site = sites_.site(id);
     draft.known.push_back(id);
-    draft.learned.push_back({seat.key, seat.bytes, Recurs(id), kNoPlace});
+    draft.learned.push_back({site.key, site.bytes, Recurs(id), kNoPlace});
   });
-  ground.obstacles.resize(std::min(ground.obstacles.size(), plan::kMaxSlots - draft.seats.size()));
-  draft.conflicts = seats_.conflicts();
+  ground.obstacles.resize(std::min(ground.obstacles.size(), plan::kMaxSlots - draft.sites.size()));
+  draft.conflicts = sites_.conflicts();
   draft.peak = *std::max_element(peaks_.begin(), peaks_.end());
-  const Bytes elsewhere = std::min(draft.peak, residents + ground.free);
+  const Bytes elsewhere = std::min(draft.peak, long_lived + ground.free);
   draft.lower_bound = ground.region.begin + draft.peak - elsewhere;
   draft.ground = std::move(ground);
   restored_ = false;
@@ -262,26 +262,26 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
   pause_ = next_pause_;
   next_pause_ = std::min(2 * next_pause_, kLongestPause);
   Waiting waiting;
-  waiting.places.assign(seats_.end(), kNoPlace);
+  waiting.places.assign(sites_.end(), kNoPlace);
   waiting.region = {draft.ground.region.begin, draft.ground.region.begin};
   waiting.kept = draft.ground.kept;
   waiting.peak = draft.peak;
   waiting.holds_much = draft.ground.holds_much && held_repeats_;
-  waiting.since = season_;
-  std::uint64_t homeless = 0;
-  for (std::size_t i = 0; i < draft.seats.size(); ++i) {
+  waiting.since = round_;
+  std::uint64_t unplaced = 0;
+  for (std::size_t i = 0; i < draft.sites.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);
     const Bytes end = place + draft.sizes[i];
     if (end > draft.ground.region.end) {
-      ++homeless;
+      ++unplaced;
       continue;
     }
-    waiting.places[draft.seats[i]] = place;
+    waiting.places[draft.sites[i]] = place;
     waiting.region.end = std::max(waiting.region.end, end);
   }
-  if (serving_ && homeless >= std::max(last_failed_, CountMisplaced())) return;  // no better
+  if (serving_ && unplaced >= std::max(last_failed_, CountMisplaced())) return;  // no better
   waiting_ = std::move(waiting);
-  is_due_ = seats_.taken_bytes() <= low_;  // between two steps just now
+  is_due_ = sites_.taken_bytes() <= low_;  // between two steps just now
 }
 
 void Planner::Abandon() {
@@ -292,15 +292,15 @@ void Planner::Abandon() {
 void Planner::Activate(bool region_is_whole) {
   is_due_ = false;
   if (waiting_.has_value()) {
-    waiting_->places.resize(seats_.end(), kNoPlace);
-    for (SeatId id = 0; id < seats_.end(); ++id) seats_.SetPlace(id, waiting_->places[id]);
-    LayFloor();
+    waiting_->places.resize(sites_.end(), kNoPlace);
+    for (SiteId id = 0; id < sites_.end(); ++id) sites_.SetPlace(id, waiting_->places[id]);
+    LayOutPlanArea();
     region_ = waiting_->region;
     stats_.plan_height = waiting_->kept + region_.bytes();
     stats_.plan_lower_bound = waiting_->peak;
     ++stats_.plans;
     serving_ = true;
-    serving_since_ = season_;
+    serving_since_ = round_;
     was_good_ = false;
     has_misplaced_ = false;
     later_moments_ = kLaterMoments + 1;
@@ -327,10 +327,10 @@ void Planner::Postpone() {
   }
 }
 
-std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {
+std::optional<Bytes> Planner::DuePlaceOf(SiteId id) const {
   Bytes place = kNoPlace;
   if (!waiting_.has_value()) {
-    place = seats_.seat(id).place.offset;
+    place = sites_.site(id).place.offset;
   } else if (id < waiting_->places.size()) {
     place = waiting_->places[id];
   }
@@ -339,21 +339,21 @@ std::optional<Bytes> Planner::DuePlaceOf(SeatId id) const {
 
 PlanStats Planner::stats() const {
   PlanStats stats = stats_;
-  stats.plan_seats = seats_.size();
+  stats.plan_sites = sites_.size();
   if (!serving_) stats.plan_height = stats.plan_lower_bound = 0;
   return stats;
 }
 
 void Planner::CheckInvariants() const {
-  seats_.CheckInvariants();
-  for (SeatId id = 0; id < seats_.end(); ++id) {
+  sites_.CheckInvariants();
+  for (SiteId id = 0; id < sites_.end(); ++id) {
     if (!HasPlace(id)) continue;
-    const Floor::Cells cells = floor_.CellsOf(ExtentOf(id));
+    const PlanArea::Cells cells = area_.CellsOf(ExtentOf(id));
     THIMBLE_CHECK(cells.begin == CellsOf(id).begin && cells.end == CellsOf(id).end,
                   "L1: a place has the wrong cells");
   }
   THIMBLE_CHECK(
-      stats_.plan_requests == stats_.plan_hits + stats_.plan_misses + stats_.plan_homeless,
+      stats_.plan_requests == stats_.plan_hits + stats_.plan_misses + stats_.plan_unplaced,
       "L2: a request was counted twice or not at all");
 }
 

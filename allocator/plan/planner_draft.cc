@@ -28,7 +28,7 @@ std::optional<plan::Plan> Planner::Draft::Remembered() const {
     plan.height = std::max(plan.height, static_cast<std::int64_t>(place.end));
   };
   Bytes above = ground.region.end;  // where what has no place goes, and so gets none
-  for (std::size_t i = 0; i < seats.size(); ++i) {
+  for (std::size_t i = 0; i < sites.size(); ++i) {
     const Bytes place = has_none(remembered[i]) ? above : remembered[i];
     above = std::max(above, place + sizes[i]);
     add({place, place + sizes[i]});
@@ -39,16 +39,16 @@ std::optional<plan::Plan> Planner::Draft::Remembered() const {
 
 Learned Planner::Draft::ToLearned(const plan::Plan& plan) const {
   Learned all;
-  all.seats = learned;
-  absl::flat_hash_map<SeatId, Bytes> places;
-  for (std::size_t i = 0; i < seats.size(); ++i) {
+  all.sites = learned;
+  absl::flat_hash_map<SiteId, Bytes> places;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
     const auto place = static_cast<Bytes>(plan.offsets[i]);
     if (place < ground.region.begin || place + sizes[i] > ground.region.end) continue;
-    places[seats[i]] = place - ground.region.begin;
+    places[sites[i]] = place - ground.region.begin;
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     const auto place = places.find(known[i]);
-    if (place != places.end()) all.seats[i].place = place->second;
+    if (place != places.end()) all.sites[i].place = place->second;
   }
   all.conflicts.resize(known.size() * all.row_words());
   for (std::size_t a = 0; a < known.size(); ++a) {
@@ -70,11 +70,11 @@ plan::ConflictProblem Planner::Draft::ToProblem() const {
     problem.fixed.push_back(static_cast<std::int64_t>(obstacle.begin));
   }
   const auto count = static_cast<std::int32_t>(problem.sizes.size());
-  const auto movable = static_cast<std::int32_t>(seats.size());
+  const auto movable = static_cast<std::int32_t>(sites.size());
   problem.conflicts = plan::Conflicts(count);
   for (std::int32_t a = 0; a < count; ++a) {
     for (std::int32_t b = 0; b < a; ++b) {
-      if (a >= movable || conflicts.Has(seats[a], seats[b])) problem.conflicts.Add(a, b);
+      if (a >= movable || conflicts.Has(sites[a], sites[b])) problem.conflicts.Add(a, b);
     }
   }
   problem.lower_bound = static_cast<std::int64_t>(lower_bound);

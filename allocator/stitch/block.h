@@ -17,7 +17,7 @@ inline constexpr Bytes kUnit = 256;
 
 // Small blocks live in slabs, apart from the large ones, so that they cannot cut up whole chunks.
 // So do large ones that are expected to stay: what changes around them keeps its chunks whole.
-enum class Pool : std::uint8_t { kLarge, kSmall, kResident };
+enum class Pool : std::uint8_t { kLarge, kSmall, kLongLived };
 inline constexpr int kPools = 3;
 
 enum class BlockState : std::uint8_t { kUnused, kFree, kUsed, kHeld, kVacant };
@@ -42,7 +42,7 @@ struct alignas(64) Block {
   AliasId alias = kNoAlias;  // used and stitched, first extent: the window it is seen through
   union {
     Epoch epoch = 0;     // free and tagged: when it was freed
-    std::uint32_t seat;  // used, first extent: what a plan knows it by
+    std::uint32_t site;  // used, first extent: what a plan knows it by
   };
   std::uint32_t padding = 0;  // used: bytes before the address the caller sees
   std::uint16_t bin = 0;

@@ -20,7 +20,7 @@ struct Parts {
 struct EndPair {
   std::optional<Extent> head;
   std::optional<Extent> tail;
-  Bytes stranded = 0;
+  Bytes wasted = 0;
 };
 
 Bytes ChunkEnd(const HomeSpace& home, Bytes offset) {
@@ -102,18 +102,18 @@ std::optional<EndPair> TwoEnds(const Parts& parts, Bytes bytes) {
                  best_head->bytes() + best_tail->bytes() - bytes};
 }
 
-// Ends that hold `bytes` and strand at most `most_stranded`. Two only where one cannot hold them:
+// Ends that hold `bytes` and strand at most `most_wasted`. Two only where one cannot hold them:
 // every seam costs a mapping.
-std::optional<EndPair> FindEnds(const Parts& parts, Bytes bytes, Bytes most_stranded) {
+std::optional<EndPair> FindEnds(const Parts& parts, Bytes bytes, Bytes most_wasted) {
   std::optional<EndPair> ends = OneEnd(parts, bytes);
   if (!ends) ends = TwoEnds(parts, bytes);
-  return ends && ends->stranded <= most_stranded ? ends : std::nullopt;
+  return ends && ends->wasted <= most_wasted ? ends : std::nullopt;
 }
 
 struct Picked {
-  std::vector<Extent> chunks;   // in the order they were picked
-  Bytes missing = 0;            // less than any chunk that was not picked
-  std::optional<Extent> spare;  // the smallest whole chunk that was not picked
+  std::vector<Extent> chunks;         // in the order they were picked
+  Bytes missing = 0;                  // less than any chunk that was not picked
+  std::optional<Extent> extra_chunk;  // the smallest whole chunk that was not picked
 };
 
 Picked PickWholeChunks(const HomeSpace& home, const Parts& parts, Bytes bytes) {
@@ -125,13 +125,13 @@ Picked PickWholeChunks(const HomeSpace& home, const Parts& parts, Bytes bytes) {
       if (chunk.bytes() <= picked.missing) {
         picked.chunks.push_back(chunk);
         picked.missing -= chunk.bytes();
-      } else if (!picked.spare || chunk.bytes() < picked.spare->bytes()) {
-        picked.spare = chunk;
+      } else if (!picked.extra_chunk || chunk.bytes() < picked.extra_chunk->bytes()) {
+        picked.extra_chunk = chunk;
       }
       if (picked.missing == 0) return picked;
-      // All other chunks are at least one slot: once a spare of one slot is found, none is better.
-      if (picked.spare && picked.missing < home.slot_bytes() &&
-          picked.spare->bytes() == home.slot_bytes()) {
+      // All other chunks are at least one slot: once one of one slot is found, none is better.
+      if (picked.extra_chunk && picked.missing < home.slot_bytes() &&
+          picked.extra_chunk->bytes() == home.slot_bytes()) {
         return picked;
       }
       at = chunk.end;
@@ -141,14 +141,14 @@ Picked PickWholeChunks(const HomeSpace& home, const Parts& parts, Bytes bytes) {
 }
 
 // Decides what completes `picked`. Nothing if no combination does.
-std::optional<EndPair> CompleteWith(const Parts& parts, Stranding stranding, Bytes most_stranded,
+std::optional<EndPair> CompleteWith(const Parts& parts, Waste waste, Bytes most_wasted,
                                     Picked* picked) {
   if (picked->missing == 0) return EndPair{};
-  if (auto ends = FindEnds(parts, picked->missing, most_stranded)) return ends;
-  if (picked->spare) {
-    return EndPair{std::nullopt, FirstBytes(*picked->spare, picked->missing)};
+  if (auto ends = FindEnds(parts, picked->missing, most_wasted)) return ends;
+  if (picked->extra_chunk) {
+    return EndPair{std::nullopt, FirstBytes(*picked->extra_chunk, picked->missing)};
   }
-  if (stranding == Stranding::kAvoid) return std::nullopt;
+  if (waste == Waste::kLittle) return std::nullopt;
   if (auto ends = FindEnds(parts, picked->missing, kAnyBytes)) return ends;
   // One whole chunk fewer and longer ends: the last combination that can still work.
   if (picked->chunks.empty()) return std::nullopt;
@@ -167,12 +167,11 @@ void AppendMerged(std::vector<Extent>* extents, Extent extent) {
 
 }  // namespace
 
-Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes,
-              Stranding stranding) {
-  const Bytes most_stranded = home.slot_bytes() / 8;
+Recipe Gather(const HomeSpace& home, const std::vector<Extent>& pieces, Bytes bytes, Waste waste) {
+  const Bytes most_wasted = home.slot_bytes() / 8;
   const Parts parts = SortParts(home, pieces);
   Picked picked = PickWholeChunks(home, parts, bytes);
-  const std::optional<EndPair> pair = CompleteWith(parts, stranding, most_stranded, &picked);
+  const std::optional<EndPair> pair = CompleteWith(parts, waste, most_wasted, &picked);
   Recipe recipe;
   if (!pair) {
     // New chunks replace what is missing; what is less than a slot may still come from the ends.

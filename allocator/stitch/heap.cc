@@ -227,7 +227,7 @@ void Heap::Release(BlockId id, StreamTag tag, Epoch epoch) {
   if (blocks_[id].pool == Pool::kSmall && empty_slab_bytes_ > slab_bytes_ && !keeps_slabs_) {
     ReturnSlabs(id, /*keep=*/slab_bytes_, /*join=*/tag);
   }
-  if (blocks_[id].pool == Pool::kResident) {
+  if (blocks_[id].pool == Pool::kLongLived) {
     MoveSlabs(id, WholeSlabs(blocks_[id]), Pool::kLarge, /*join=*/tag);
   }
 }
@@ -310,11 +310,11 @@ BlockId Heap::RefillResident(Bytes bytes, StreamTag tag) {
     if (!UsableBy(id, tag)) continue;
     // What follows may be the rest of an earlier slab, which these slabs will join.
     const BlockId next = blocks_[id].next;
-    const bool joins = next != kNoBlock && UsableBy(next, tag, Pool::kResident);
+    const bool joins = next != kNoBlock && UsableBy(next, tag, Pool::kLongLived);
     const Bytes wanted = AlignUp(bytes - (joins ? blocks_[next].bytes : 0), slab_bytes_);
     const Extent slabs = WholeSlabs(blocks_[id]);
     if (slabs.bytes() < wanted) continue;
-    return MoveSlabs(id, {slabs.end - wanted, slabs.end}, Pool::kResident, /*join=*/tag);
+    return MoveSlabs(id, {slabs.end - wanted, slabs.end}, Pool::kLongLived, /*join=*/tag);
   }
   return kNoBlock;
 }

@@ -11,9 +11,9 @@
 //   H5  free_bytes(), used_bytes(), held_bytes(), vacant_bytes() and empty_slab_bytes_ are the sums
 //       over blocks.
 //
-// Small blocks (Pool::kSmall) and residents (Pool::kResident) come from slabs: whole slots taken
-// out of the large pool, to which they return as soon as they are empty. One empty slab of the
-// small pool is kept, or all of them.
+// Small blocks (Pool::kSmall) and long-lived blocks (Pool::kLongLived) come from slabs: whole slots
+// taken out of the large pool, to which they return as soon as they are empty. One empty slab of
+// the small pool is kept, or all of them.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -85,8 +85,8 @@ class Heap {
   void MakeSlab(Bytes offset, StreamTag tag) {
     MoveSlabs(At(offset), {offset, offset + slab_bytes_}, Pool::kSmall, /*join=*/tag);
   }
-  // When no free resident block has `bytes`: moves slabs there, the highest there are, and returns
-  // the block that has now; kNoBlock if there are too few in a row.
+  // When no free long-lived block has `bytes`: moves slabs there, the highest there are, and
+  // returns the block that has now; kNoBlock if there are too few in a row.
   BlockId RefillResident(Bytes bytes, StreamTag tag);
   // Moves every empty slab back; clean ones may join what is free on `tag` only.
   void DrainSmall(StreamTag tag);

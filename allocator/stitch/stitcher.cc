@@ -148,8 +148,8 @@ std::vector<Extent> Stitcher::UsablePieces(StreamTag tag) const {
   return pieces;
 }
 
-absl::StatusOr<Stitcher::Outcome> Stitcher::Build(Bytes bytes, StreamTag tag, Stranding stranding) {
-  const Recipe recipe = Gather(*home_, UsablePieces(tag), bytes, stranding);
+absl::StatusOr<Stitcher::Outcome> Stitcher::Build(Bytes bytes, StreamTag tag, Waste waste) {
+  const Recipe recipe = Gather(*home_, UsablePieces(tag), bytes, waste);
   if (recipe.shortfall > 0) return Outcome{{}, recipe.shortfall};
   THIMBLE_ASSIGN_OR_RETURN(const AliasId id, aliases_->Build(recipe.runs));
   Enlist(id, recipe.repeats_chunk);
@@ -168,7 +168,7 @@ Bytes Stitcher::LargestStitch(StreamTag tag) const {
 }
 
 Bytes Stitcher::Shortfall(Bytes bytes, StreamTag tag) const {
-  return Gather(*home_, UsablePieces(tag), bytes, Stranding::kAccept).shortfall;
+  return Gather(*home_, UsablePieces(tag), bytes, Waste::kAny).shortfall;
 }
 
 // --- The cache ---------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Stitcher {
     Bytes shortfall = 0;  // then: whole chunks of so many bytes would have been enough
   };
   // A new alias over what is free now.
-  absl::StatusOr<Outcome> Build(Bytes bytes, StreamTag tag, Stranding stranding);
+  absl::StatusOr<Outcome> Build(Bytes bytes, StreamTag tag, Waste waste);
 
   // A chain that was placed here is free again.
   void Release(BlockId first, StreamTag tag, Epoch epoch);

@@ -1,7 +1,7 @@
 // Where a block's bytes are. The address never changes; only what is behind it does.
 //
 //            evict               copied out
-//   Resident -----> Evicting ----------------> OnHost
+//   OnDevice -----> Evicting ----------------> OnHost
 //      ^  ^            | touched or freed        | touched
 //      |  +------------+ (cancel: bytes intact)  v
 //      +------------------------------------- Fetching
@@ -9,7 +9,7 @@
 //                                                v
 //                                              OnHost
 //
-//   W1  Resident, Evicting: the device has the bytes.
+//   W1  OnDevice, Evicting: the device has the bytes.
 //   W2  The copy on the host is the only one in OnHost and Fetching.
 //   W3  A block that is pinned is not Evicting.
 #pragma once
@@ -18,21 +18,21 @@
 
 namespace thimble {
 
-enum class SwapState : std::uint8_t { kResident, kEvicting, kOnHost, kFetching };
+enum class SwapState : std::uint8_t { kOnDevice, kEvicting, kOnHost, kFetching };
 
 constexpr bool CanMove(SwapState from, SwapState to) {
   switch (from) {
-    case SwapState::kResident:
+    case SwapState::kOnDevice:
       return to == SwapState::kEvicting;
     case SwapState::kEvicting:
-      return to == SwapState::kOnHost || to == SwapState::kResident;
+      return to == SwapState::kOnHost || to == SwapState::kOnDevice;
     case SwapState::kOnHost:
       return to == SwapState::kFetching;
     case SwapState::kFetching:
-      return to == SwapState::kResident || to == SwapState::kOnHost;
+      return to == SwapState::kOnDevice || to == SwapState::kOnHost;
   }
   return false;
 }
-static_assert(!CanMove(SwapState::kOnHost, SwapState::kResident), "fetch, never assume");
+static_assert(!CanMove(SwapState::kOnHost, SwapState::kOnDevice), "fetch, never assume");
 
 }  // namespace thimble

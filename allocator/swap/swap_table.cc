@@ -86,7 +86,7 @@ void SwapTable::Expose(SwapId id) {
 // --- Who is next
 // -----------------------------------------------------------------------------------
 
-SwapId SwapTable::LastUsed() const {
+SwapId SwapTable::FarthestNextUse() const {
   SwapId found = kNoSwap;
   OpTime last = 0;
   for (SwapId id = idle_.first; id != kNoSwap; id = blocks_[id].next) {
@@ -98,7 +98,7 @@ SwapId SwapTable::LastUsed() const {
   return found;
 }
 
-SwapId SwapTable::FirstUsed() const {
+SwapId SwapTable::NearestNextUse() const {
   SwapId found = kNoSwap;
   OpTime first = ~OpTime{0};
   for (SwapId id = on_host_.first; id != kNoSwap; id = blocks_[id].next) {
@@ -133,7 +133,7 @@ void SwapTable::Move(SwapId id, SwapState to) {
   if (!IsOnHost(to) && IsOnHost(block.state)) on_host_bytes_ -= block.movable.bytes();
   block.state = to;
   if (to == SwapState::kOnHost) Link(id, &on_host_);
-  if (to != SwapState::kResident) return;
+  if (to != SwapState::kOnDevice) return;
   block.host = nullptr;
   LinkIfIdle(id);
 }
@@ -163,7 +163,7 @@ void SwapTable::CheckInvariants() const {
   for (const SwapBlock& block : blocks_) {
     if (block.address == 0) continue;
     if (MayLeave(block) || block.state == SwapState::kOnHost) --linked;
-    THIMBLE_CHECK((block.host != nullptr) == (block.state != SwapState::kResident),
+    THIMBLE_CHECK((block.host != nullptr) == (block.state != SwapState::kOnDevice),
                   "W5: a place on the host without need, or none where one is needed");
     THIMBLE_CHECK(block.pins == 0 || block.state != SwapState::kEvicting,
                   "W3: a pinned block is about to leave");

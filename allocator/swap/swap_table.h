@@ -4,9 +4,9 @@
 // use (Touch), as long as nobody pins it and nobody was given it to use unseen (Expose).
 //
 // Invariants (CheckInvariants() proves them, and those of swap_state.h that are about one block):
-//   W4  The idle list holds exactly the blocks that are Resident, touched, not pinned, not exposed
+//   W4  The idle list holds exactly the blocks that are OnDevice, touched, not pinned, not exposed
 //       and not being copied; the other list those that are OnHost.
-//   W5  A block has a place on the host if and only if it is not Resident.
+//   W5  A block has a place on the host if and only if it is not OnDevice.
 //   W6  on_host_bytes() is the sum over blocks that are OnHost or Fetching.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
@@ -38,7 +38,7 @@ struct SwapBlock {
   std::uint32_t pins = 0;
   SwapId previous = kNoSwap;  // in the list of idle blocks, or of those on the host
   SwapId next = kNoSwap;
-  SwapState state = SwapState::kResident;
+  SwapState state = SwapState::kOnDevice;
   bool touched = false;
   bool exposed = false;
   bool copying = false;  // to the host; it must stay where it is until that has ended
@@ -56,11 +56,11 @@ class SwapTable {
   const SwapBlock& block(SwapId id) const { return blocks_[id]; }
   // Whether it can be read and written now.
   bool IsThere(SwapId id) const {
-    return blocks_[id].state == SwapState::kResident && !blocks_[id].copying;
+    return blocks_[id].state == SwapState::kOnDevice && !blocks_[id].copying;
   }
   // Whether it may leave now: nobody uses it, and every use is announced.
   bool IsIdle(SwapId id) const { return MayLeave(blocks_[id]); }
-  // It is Resident, or its place on the host was given back.
+  // It is OnDevice, or its place on the host was given back.
   void Remove(SwapId id);
 
   // An op begins that pins `count` blocks; the uses of Pin(), in the order of the blocks.
@@ -81,9 +81,9 @@ class SwapTable {
     return next_use_.Guess(blocks_[id].use, blocks_[id].used_at);
   }
   // The idle block that will be used again last; kNoSwap if there is none. O(idle blocks).
-  SwapId LastUsed() const;
+  SwapId FarthestNextUse() const;
   // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
-  SwapId FirstUsed() const;
+  SwapId NearestNextUse() const;
   OpTime now() const { return next_use_.now(); }
   OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
@@ -91,9 +91,9 @@ class SwapTable {
   void BeginEvict(SwapId id, void* host);
   void EndCopy(SwapId id);  // the bytes are on the host, wanted there or not
   void EndEvict(SwapId id) { Move(id, SwapState::kOnHost); }
-  void CancelEvict(SwapId id) { Move(id, SwapState::kResident); }
+  void CancelEvict(SwapId id) { Move(id, SwapState::kOnDevice); }
   void BeginFetch(SwapId id) { Move(id, SwapState::kFetching); }
-  void EndFetch(SwapId id) { Move(id, SwapState::kResident); }
+  void EndFetch(SwapId id) { Move(id, SwapState::kOnDevice); }
   void CancelFetch(SwapId id) { Move(id, SwapState::kOnHost); }
 
   Bytes on_host_bytes() const { return on_host_bytes_; }
@@ -109,7 +109,7 @@ class SwapTable {
 
  private:
   static bool MayLeave(const SwapBlock& block) {
-    return block.state == SwapState::kResident && block.touched && !block.exposed &&
+    return block.state == SwapState::kOnDevice && block.touched && !block.exposed &&
            block.pins == 0 && !block.copying;
   }
   struct List {

@@ -70,6 +70,7 @@ class AliasSpace {
 
   const Alias& alias(AliasId id) const { return aliases_[id]; }
   Address address(AliasId id) const { return base_ + aliases_[id].offset; }
+  Extent addresses() const { return {base_, base_ + capacity_}; }
   bool Contains(Address address) const { return address - base_ < capacity_; }
 
   std::uint64_t mappings() const { return mappings_; }  // of all aliases together

@@ -51,7 +51,7 @@ TEST_P(HardTrace, FitsThreeTimesWithinTheBoundOnDriverTime) {
         ASSERT_TRUE((*arena)->Free(addresses[op.id], op.stream).ok());
         continue;
       }
-      const auto address = (*arena)->Allocate(op.bytes, 0, op.stream, op.key);
+      const auto address = (*arena)->Allocate({op.bytes, 0, op.stream, op.key});
       ASSERT_TRUE(address.ok()) << "replay " << replay << ": " << address.status();
       addresses[op.id] = *address;
       // A stitched block maps its chunks and one more at either end.

@@ -46,7 +46,7 @@ class Training {
     std::vector<Address> blocks(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const std::uint64_t start = Ticks();
-      const auto block = arena_->Allocate(sizes[i], 0, StreamId{1}, i + 1, step_);
+      const auto block = arena_->Allocate({sizes[i], 0, StreamId{1}, i + 1, step_});
       ticks.push_back(Ticks() - start);
       THIMBLE_CHECK(block.ok(), "there is room");
       blocks[i] = *block;

@@ -15,7 +15,7 @@ class ThimblePolicy final : public Policy {
 
   std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) override {
     const absl::StatusOr<Address> block =
-        arena_->Allocate(bytes, /*alignment=*/0, StreamId{stream}, key, step_);
+        arena_->Allocate({bytes, /*alignment=*/0, StreamId{stream}, key, step_});
     return block.ok() ? *block : 0;
   }
 

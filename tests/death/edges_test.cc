@@ -29,7 +29,7 @@ class EdgesDeathTest : public testing::Test {
     arena_ = Arena::Create(options, driver_.get()).value();
   }
 
-  Address Allocate(Bytes bytes) { return arena_->Allocate(bytes, 0, StreamId{}, 0).value(); }
+  Address Allocate(Bytes bytes) { return arena_->Allocate({bytes, 0, StreamId{}, 0}).value(); }
   static void Write(Address address) { *reinterpret_cast<volatile char*>(address) = 1; }
   static char Read(Address address) { return *reinterpret_cast<volatile char*>(address); }
 

@@ -69,7 +69,6 @@ class InterceptingDriver : public Driver {
   void LeaveToChild(Address device, const void* host, Bytes bytes) override {
     base_.LeaveToChild(device, host, bytes);
   }
-  EventSink* listener() override { return base_.listener(); }
 
  protected:
   // A call on its way: 0 for what it does not have.

@@ -48,7 +48,7 @@ void Scene::Heal() {
 
 absl::StatusOr<Address> Scene::Allocate(Bytes bytes, StreamId stream, Bytes alignment) {
   THIMBLE_ASSIGN_OR_RETURN(const Address address,
-                           arena_->Allocate(bytes, alignment, stream, /*key=*/0));
+                           arena_->Allocate({bytes, alignment, stream, /*key=*/0}));
   const Bytes rounded = RoundUp(bytes, kUnit);
   const bool is_stitched = arena_->Query(address)->seams > 0;
   const Bytes counted = is_stitched ? rounded + alignment - kUnit : rounded;

@@ -126,7 +126,7 @@ class ArenaOps {
     const Bytes alignment = input_.Index(8) == 0 ? Bytes{1} << input_.Index(22) : 0;
     // On a held stream, memory in flight may be used again at once: no pattern could tell.
     const StreamId stream{stream_is_held_ ? input_.Index(3) : input_.Index(4)};
-    const auto address = arena_->Allocate(bytes, alignment, stream, input_.Byte());
+    const auto address = arena_->Allocate({bytes, alignment, stream, input_.Byte()});
     ExpectHonest(address.status());
     if (!address.ok()) {
       if (absl::IsResourceExhausted(address.status())) {

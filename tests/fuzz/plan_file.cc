@@ -1,11 +1,11 @@
 // DecodeLearned: any file is either refused with the reason, or is what EncodeLearned would write,
-// and a table of seats can be made of it.
+// and a table of sites can be made of it.
 #include "allocator/plan/plan_file.h"
 
 #include <string>
 
 #include "allocator/base/stable_hash.h"
-#include "allocator/plan/seat_table.h"
+#include "allocator/plan/site_table.h"
 #include "tests/fuzz/input.h"
 
 namespace {
@@ -34,10 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     FUZZ_EXPECT(thimble::EncodeLearned(*learned) == file);
-    thimble::SeatTable table;
+    thimble::SiteTable table;
     table.Restore(*learned);
     table.CheckInvariants();
-    FUZZ_EXPECT(table.size() == learned->seats.size());
+    FUZZ_EXPECT(table.size() == learned->sites.size());
   }
   return 0;
 }

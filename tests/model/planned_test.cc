@@ -120,7 +120,7 @@ class Training {
     ++now_;
     ++operations_;
     const StreamId stream = is_disturbed_ && random_.Index(20'000) == 0 ? kOther : kStream;
-    const auto address = arena_->Allocate(bytes, 0, stream, key, step_);
+    const auto address = arena_->Allocate({bytes, 0, stream, key, step_});
     ASSERT_TRUE(address.ok()) << address.status();
     Held held;
     held.bytes = held.counted = bytes;

@@ -123,7 +123,7 @@ class Machine {
   }
 
   void EvictLast() {
-    const SwapId id = table_.LastUsed();
+    const SwapId id = table_.FarthestNextUse();
     if (id == kNoSwap) return;
     Block& block = BlockOf(id);
     EXPECT_TRUE(block.touched && block.pins == 0 && !block.exposed) << "it must stay";
@@ -133,7 +133,7 @@ class Machine {
   }
 
   void FetchFirst() {
-    const SwapId id = table_.FirstUsed();
+    const SwapId id = table_.NearestNextUse();
     if (id != kNoSwap) BeginFetch(BlockOf(id));
   }
 

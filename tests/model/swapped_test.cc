@@ -79,8 +79,9 @@ class Ops {
   void Make() {
     Held held;
     held.bytes = random_.LogUniform(kPage, 24 * kChunk);
-    const bool resident = random_.Index(4) == 0;
-    const auto address = arena_->Allocate(held.bytes, 0, kStream, /*key=*/0, /*step=*/0, resident);
+    const bool long_lived = random_.Index(4) == 0;
+    const auto address =
+        arena_->Allocate({held.bytes, 0, kStream, /*key=*/0, /*step=*/0, long_lived});
     if (!address.ok()) return;
     held.address = *address;
     Fill(&held);

@@ -102,7 +102,7 @@ void RandomWalk::Allocate() {
   const Bytes rounded = RoundUp(bytes, kUnit);
   const Bytes padded = rounded + std::max(alignment, kUnit) - kUnit;
   const StreamId stream = AnyStream();
-  const auto address = arena_->Allocate(bytes, alignment, stream, /*key=*/serial_);
+  const auto address = arena_->Allocate({bytes, alignment, stream, /*key=*/serial_});
   if (!address.ok()) return CheckRefusal(address.status(), padded);
   ASSERT_EQ(*address % std::max(alignment, kUnit), 0u);
   const bool stitched = *address - home_base_ >= home_bytes_;
@@ -116,7 +116,7 @@ void RandomWalk::Allocate() {
 }
 
 void RandomWalk::AllocateNothing() {
-  const auto address = arena_->Allocate(0, 0, AnyStream(), 0);
+  const auto address = arena_->Allocate({0, 0, AnyStream(), 0});
   ASSERT_TRUE(address.ok()) << address.status();
   ASSERT_EQ(*address, 0u);
   ASSERT_TRUE(arena_->Free(*address, AnyStream()).ok());
@@ -124,7 +124,7 @@ void RandomWalk::AllocateNothing() {
 
 void RandomWalk::AllocateTooMuch() {
   const Bytes bytes = plan_.arena.limit + 1 + random_.Index(~Bytes{0} - plan_.arena.limit - 1);
-  const auto address = arena_->Allocate(bytes, 0, AnyStream(), 0);
+  const auto address = arena_->Allocate({bytes, 0, AnyStream(), 0});
   ASSERT_EQ(address.status().code(), absl::StatusCode::kResourceExhausted) << address.status();
   ++tally_.refusals;
 }

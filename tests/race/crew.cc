@@ -64,7 +64,7 @@ class Hand {
     Arena* const arena = task_.arenas[tally_.operations % task_.arenas.size()];
     const Bytes bytes = random_.LogUniform(1, task_.largest);
     const Bytes alignment = random_.Index(16) == 0 ? kGranule : 0;
-    const auto address = arena->Allocate(bytes, alignment, AnyStream(), task_.seed);
+    const auto address = arena->Allocate({bytes, alignment, AnyStream(), task_.seed});
     if (address.ok()) {
       ++tally_.allocations;
       held_.push_back({arena, *address, bytes, task_.seed * 1000003 + tally_.operations});

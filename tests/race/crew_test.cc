@@ -76,7 +76,7 @@ TEST(Crew, StatisticsNeverCountABlockTwice) {
   for (int i = 0; i < kMagazines; ++i) {
     threads.emplace_back([&, i] {
       const bool is_last = i == kMagazines - 1;
-      EXPECT_TRUE(arena->Free(arena->Allocate(kUnit, 0, StreamId{}, 0).value(), StreamId{}).ok());
+      EXPECT_TRUE(arena->Free(arena->Allocate({kUnit, 0, StreamId{}, 0}).value(), StreamId{}).ok());
       ++ready;
       while (!stop) {
         if ((i != 0 && !is_last) || last_has_them != is_last) {
@@ -85,7 +85,7 @@ TEST(Crew, StatisticsNeverCountABlockTwice) {
         }
         for (const Address block : blocks) EXPECT_TRUE(arena->Free(block, StreamId{}).ok());
         std::this_thread::sleep_for(std::chrono::microseconds(moves % 2 == 0 ? 1 : 30));
-        for (Address& block : blocks) block = arena->Allocate(kUnit, 0, StreamId{}, 0).value();
+        for (Address& block : blocks) block = arena->Allocate({kUnit, 0, StreamId{}, 0}).value();
         ++moves;
         last_has_them = !is_last;
       }

@@ -47,7 +47,7 @@ TEST_P(DoubleFree, SucceedsExactlyOnce) {
       if (thread == 0) {
         freed = 0;
         for (Address& block : blocks) {
-          block = arena->Allocate(param.bytes, 0, StreamId{}, 0).value();
+          block = arena->Allocate({param.bytes, 0, StreamId{}, 0}).value();
           *reinterpret_cast<volatile int*>(block) = round;
         }
       }

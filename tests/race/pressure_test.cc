@@ -42,7 +42,7 @@ TEST_P(WaitingForMemory, EndsWhenAnotherThreadFrees) {
     for (int round = 0; round < shortage.rounds; ++round) {
       const Clock::time_point asked = Clock::now();
       const StreamId stream{static_cast<std::uint64_t>(thread % 2)};
-      const auto address = arena->Allocate(shortage.bytes, 0, stream, 0);
+      const auto address = arena->Allocate({shortage.bytes, 0, stream, 0});
       const auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - asked).count();
       if (waited > longest_ms) longest_ms = waited;
       if (!address.ok()) {
@@ -90,14 +90,14 @@ TEST(Waiting, NoticesTheLastFreeOfAll) {
     for (int round = 1; round <= kRounds; ++round) {
       while (asked.load() < round) std::this_thread::yield();
       const Clock::time_point begin = Clock::now();
-      const auto address = arena->Allocate(kGranule, 0, StreamId{}, 0);
+      const auto address = arena->Allocate({kGranule, 0, StreamId{}, 0});
       longest = std::max(longest, Clock::now() - begin);
       if (!address.ok() || !arena->Free(*address, StreamId{}).ok()) ++failed;
       served = round;
     }
   });
   for (int round = 1; round <= kRounds; ++round) {
-    const auto address = arena->Allocate(kGranule, 0, StreamId{}, 0);
+    const auto address = arena->Allocate({kGranule, 0, StreamId{}, 0});
     ASSERT_TRUE(address.ok()) << address.status();
     asked = round;
     for (int i = 0; i < round % 64; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -141,7 +141,7 @@ TEST(WorkInFlight, KeepsItsMemoryUntilTheStreamHasPassed) {
     std::vector<HeldBlock> blocks;
     for (int i = 0; i < 8; ++i) {
       const Bytes bytes = random.LogUniform(256, 256 * kKiB);
-      const auto address = arena->Allocate(bytes, 0, gpu, 0);
+      const auto address = arena->Allocate({bytes, 0, gpu, 0});
       if (!address.ok()) continue;  // the others hold it all
       blocks.push_back({arena.get(), *address, bytes, static_cast<std::uint64_t>(round * 8 + i)});
       blocks.back().Fill();

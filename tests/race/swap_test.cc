@@ -52,7 +52,7 @@ class SwapRace : public testing::Test {
   }
 
   Address Make(std::uint64_t contents) {
-    const auto block = arena_->Allocate(kBlock, 0, kStream, 0);
+    const auto block = arena_->Allocate({kBlock, 0, kStream, 0});
     EXPECT_TRUE(block.ok()) << block.status();
     Fill(*block, contents);
     EXPECT_TRUE(arena_->Unpin({}, {*block}, kStream, false).ok());

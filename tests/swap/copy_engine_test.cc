@@ -8,8 +8,8 @@ namespace {
 
 TEST(SwapCopyEngine, TakesTheFirstAndTheLastTimeThatIsFree) {
   CopyEngine engine(100);
-  engine.Book(10, 20);
-  engine.Book(40, 10);
+  engine.Reserve(10, 20);
+  engine.Reserve(40, 10);
   EXPECT_EQ(engine.Earliest(0, 10, 100), 0);
   EXPECT_EQ(engine.Earliest(5, 10, 100), 30);
   EXPECT_EQ(engine.Earliest(5, 11, 100), 50);
@@ -21,16 +21,16 @@ TEST(SwapCopyEngine, TakesTheFirstAndTheLastTimeThatIsFree) {
 
 TEST(SwapCopyEngine, WhatRunsIntoTheNextStepIsInTheWayThere) {
   CopyEngine engine(100);
-  engine.Book(90, 30);
+  engine.Reserve(90, 30);
   EXPECT_EQ(engine.Earliest(0, 5, 100), 20);
   EXPECT_EQ(engine.Earliest(85, 10, 200), 120);
   EXPECT_EQ(engine.Latest(0, 10, 195), 180);
   EXPECT_EQ(engine.Latest(100, 10, 125), std::nullopt);
 }
 
-TEST(SwapCopyEngine, WhatIsBookedForThisStepIsBookedForAll) {
+TEST(SwapCopyEngine, WhatIsReservedInThisStepIsReservedInAll) {
   CopyEngine engine(100);
-  engine.Book(250, 10);
+  engine.Reserve(250, 10);
   EXPECT_EQ(engine.Earliest(45, 10, 100), 60);
   EXPECT_EQ(engine.Earliest(145, 10, 200), 160);
 }
@@ -40,7 +40,7 @@ TEST(SwapCopyEngine, ACopyAsLongAsTheStepFitsOnceAndALongerOneNever) {
   EXPECT_EQ(engine.Earliest(30, 101, 1000), std::nullopt);
   EXPECT_EQ(engine.Latest(30, 101, 1000), std::nullopt);
   ASSERT_EQ(engine.Earliest(30, 100, 1000), 30);
-  engine.Book(30, 100);
+  engine.Reserve(30, 100);
   EXPECT_EQ(engine.Earliest(0, 1, 1000), std::nullopt);
   EXPECT_EQ(engine.Latest(0, 1, 1000), std::nullopt);
 }
@@ -73,7 +73,7 @@ TEST(SwapCopyEngine, AgreesWithABitmap) {
       ASSERT_EQ(engine.Latest(from, length, until), last);
       if (!first) continue;
       const Ns begin = random.Index(2) == 0 ? *first : *last;
-      engine.Book(begin, length);
+      engine.Reserve(begin, length);
       for (Ns time = begin; time < begin + length; ++time) busy[time % period] = true;
     }
   }

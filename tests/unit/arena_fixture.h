@@ -34,12 +34,12 @@ class ArenaTest : public testing::Test {
   }
 
   Address Allocate(Bytes bytes, StreamId stream = kFirst, std::uint64_t key = 0) {
-    const auto address = arena_->Allocate(bytes, 0, stream, key);
+    const auto address = arena_->Allocate({bytes, 0, stream, key});
     EXPECT_TRUE(address.ok()) << address.status();
     return address.value_or(0);
   }
   absl::Status TryAllocate(Bytes bytes, StreamId stream = kFirst) {
-    return arena_->Allocate(bytes, 0, stream, 0).status();
+    return arena_->Allocate({bytes, 0, stream, 0}).status();
   }
   void Free(Address address, StreamId stream = kFirst) {
     const absl::Status status = arena_->Free(address, stream);

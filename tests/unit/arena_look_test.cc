@@ -92,8 +92,8 @@ TEST_F(ArenaLook, FromAnotherThreadChangesNothing) {
   ExpectSame(watched, alone);
 }
 
-// Settling makes ordinary blocks of what is on the floor. Both are told alike.
-TEST_F(ArenaLook, WhatIsOnTheFloorIsToldLikeOrdinaryBlocks) {
+// Settling makes ordinary blocks of what is in the plan area. Both are told alike.
+TEST_F(ArenaLook, WhatIsInThePlanAreaIsToldLikeOrdinaryBlocks) {
   Train([] {});
   const Address first = Ask(1, 2 * kChunk);
   const Address second = Ask(2, 3 * kChunk);
@@ -101,7 +101,7 @@ TEST_F(ArenaLook, WhatIsOnTheFloorIsToldLikeOrdinaryBlocks) {
   Free(second);
   const Snapshot floor = arena_->GetSnapshot();
   // A request of another stream settles; it is refused, so that nothing else changes.
-  EXPECT_FALSE(arena_->Allocate(1024 * kChunk, 0, kSecond, 0).ok());
+  EXPECT_FALSE(arena_->Allocate({1024 * kChunk, 0, kSecond, 0}).ok());
   const Snapshot settled = arena_->GetSnapshot();
 
   const auto used = [](const Snapshot& snapshot) {

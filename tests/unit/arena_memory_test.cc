@@ -186,7 +186,7 @@ TEST_F(ArenaMemory, TheLimitCanBeLoweredToWhatIsInUseAndRaisedAgain) {
   ASSERT_TRUE(arena_->SetLimit(2 * kChunk).ok());
   EXPECT_EQ(arena_->GetStats().limit, 2 * kChunk);
   EXPECT_LE(arena_->GetStats().reserved, 2 * kChunk);
-  EXPECT_TRUE(absl::IsResourceExhausted(arena_->Allocate(2 * kChunk, 0, kFirst, 0).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(arena_->Allocate({2 * kChunk, 0, kFirst, 0}).status()));
   const Address second = Allocate(kChunk);
   EXPECT_TRUE(absl::IsResourceExhausted(arena_->SetLimit(kChunk)));
   EXPECT_TRUE(absl::IsInvalidArgument(arena_->SetLimit(kChunk - 1)));
@@ -235,7 +235,7 @@ TEST_F(ArenaMemory, TheLogSaysWhereStepsBeginIfRequestsDo) {
   ASSERT_TRUE(arena_->StartLog(path).ok());
   // The third request of step 7 comes when step 8 has begun; 0 is none.
   for (const std::uint64_t step : {7, 7, 8, 7, 8, 0, 9, 9}) {
-    const auto block = arena_->Allocate(kChunk, 0, kFirst, /*key=*/1, step);
+    const auto block = arena_->Allocate({kChunk, 0, kFirst, /*key=*/1, step});
     ASSERT_TRUE(block.ok()) << block.status();
     Free(*block);
   }

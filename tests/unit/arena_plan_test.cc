@@ -26,7 +26,7 @@ TEST_F(ArenaPlan, LearnsAndServes) {
   }
   const PlanStats before = arena_->GetStats();
   EXPECT_EQ(before.plans, 1u);
-  EXPECT_EQ(before.plan_seats, 28u);
+  EXPECT_EQ(before.plan_sites, 28u);
   EXPECT_GE(before.plan_height, before.plan_lower_bound);
   Step();
   const PlanStats after = arena_->GetStats();
@@ -52,8 +52,8 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   EXPECT_EQ(addresses(), first);
 }
 
-// On a floor of its own, past the heap: what others may see of that.
-class OnTheFloor : public ArenaPlan {
+// On a plan area of its own, past the heap: what others may see of that.
+class InThePlanArea : public ArenaPlan {
  protected:
   void SetUp() override {
     MakeLearning();
@@ -67,7 +67,7 @@ class OnTheFloor : public ArenaPlan {
   }
 };
 
-TEST_F(OnTheFloor, BlocksAreKnownByAddressSizeAndKey) {
+TEST_F(InThePlanArea, BlocksAreKnownByAddressSizeAndKey) {
   const Address block = Ask(4, 2 * kChunk);
   const auto info = arena_->Query(block);
   ASSERT_TRUE(info.ok()) << info.status();
@@ -76,7 +76,7 @@ TEST_F(OnTheFloor, BlocksAreKnownByAddressSizeAndKey) {
   Free(block);
 }
 
-TEST_F(OnTheFloor, MisuseIsTold) {
+TEST_F(InThePlanArea, MisuseIsTold) {
   const Address block = Ask(4, 2 * kChunk);
   EXPECT_THAT(std::string(arena_->Free(block + kChunk, kFirst).message()),
               testing::HasSubstr("points 16384 bytes into a block"));
@@ -85,15 +85,15 @@ TEST_F(OnTheFloor, MisuseIsTold) {
               testing::HasSubstr("freed twice"));
 }
 
-TEST_F(OnTheFloor, AnotherStreamWaitsForWhatIsFreedThere) {
+TEST_F(InThePlanArea, AnotherStreamWaitsForWhatIsFreedThere) {
   const Address all = Ask(8, 3 * kChunk);
   Free(all);
   const Bytes free = stats().limit - stats().reserved;
-  const auto rest = arena_->Allocate(free, 0, kFirst, 77, 0);
+  const auto rest = arena_->Allocate({free, 0, kFirst, 77, 0});
   ASSERT_TRUE(rest.ok()) << rest.status();
   // Nothing else is left: this must come from the plan's memory, after the device has passed it.
   const std::uint64_t calls = device_.calls();
-  const auto other = arena_->Allocate(3 * kChunk, 0, kSecond, 8, step_);
+  const auto other = arena_->Allocate({3 * kChunk, 0, kSecond, 8, step_});
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_GT(device_.calls(), calls) << "the stream was asked";
   arena_->CheckInvariants();
@@ -101,7 +101,7 @@ TEST_F(OnTheFloor, AnotherStreamWaitsForWhatIsFreedThere) {
   Free(*rest);
 }
 
-TEST_F(OnTheFloor, ABlockMayBeFreedOnAnotherStream) {
+TEST_F(InThePlanArea, ABlockMayBeFreedOnAnotherStream) {
   const Address block = Ask(4, 2 * kChunk);
   const Address beside = Ask(5, 3 * kChunk);
   EXPECT_TRUE(arena_->Free(block, kSecond).ok());
@@ -110,7 +110,7 @@ TEST_F(OnTheFloor, ABlockMayBeFreedOnAnotherStream) {
   Step();
 }
 
-TEST_F(OnTheFloor, AStreamCanBeForgotten) {
+TEST_F(InThePlanArea, AStreamCanBeForgotten) {
   const Address block = Ask(4, 2 * kChunk);
   EXPECT_TRUE(arena_->ForgetStream(kFirst).ok());
   arena_->CheckInvariants();
@@ -118,17 +118,17 @@ TEST_F(OnTheFloor, AStreamCanBeForgotten) {
   Step();
 }
 
-TEST_F(OnTheFloor, ItsFreeMemoryIsThereForOthers) {
+TEST_F(InThePlanArea, ItsFreeMemoryIsThereForOthers) {
   const Address held = Ask(4, 2 * kChunk);
   const Bytes most = stats().limit - 2 * kChunk;
-  const auto all = arena_->Allocate(most, 0, kFirst, 77, 0);
+  const auto all = arena_->Allocate({most, 0, kFirst, 77, 0});
   ASSERT_TRUE(all.ok()) << all.status();
   arena_->CheckInvariants();
   Free(*all);
   Free(held);
 }
 
-TEST_F(OnTheFloor, SmallBlocksDoNotStandInItsWay) {
+TEST_F(InThePlanArea, SmallBlocksDoNotStandInItsWay) {
   const std::uint64_t hits = stats().plan_hits;  // and all of it is in the heap now, and free
   std::vector<Address> small;
   for (int i = 0; i < 128; ++i) small.push_back(Ask(99, kChunk / 32));
@@ -138,7 +138,7 @@ TEST_F(OnTheFloor, SmallBlocksDoNotStandInItsWay) {
   for (const Address block : small) Free(block);
 }
 
-TEST_F(OnTheFloor, EverythingCanBeGivenBack) {
+TEST_F(InThePlanArea, EverythingCanBeGivenBack) {
   const Address held = Ask(4, 2 * kChunk);
   Bytes released = 0;
   ASSERT_TRUE(arena_->Trim(0, &released).ok());
@@ -147,13 +147,13 @@ TEST_F(OnTheFloor, EverythingCanBeGivenBack) {
   Free(held);
 }
 
-// Residents cut the memory into pieces of three chunks; a step needs blocks of seven.
+// Long-lived blocks cut the memory into pieces of three chunks; a step needs blocks of seven.
 TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   MakeLearning();
-  std::vector<Address> residents;
+  std::vector<Address> long_lived;
   std::vector<Address> between;
   for (std::uint64_t i = 0; i < 16; ++i) {
-    residents.push_back(Ask(100 + i, kChunk));
+    long_lived.push_back(Ask(100 + i, kChunk));
     between.push_back(Ask(200 + i, 3 * kChunk));
   }
   for (const Address block : between) Free(block);
@@ -180,7 +180,7 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   EXPECT_EQ(device_.calls(), calls);
   EXPECT_EQ(stats().plan_hits - before.plan_hits, 6u);
   EXPECT_EQ(stats().stitches, before.stitches);
-  for (const Address block : residents) Free(block);
+  for (const Address block : long_lived) Free(block);
 }
 
 // As with parameters that are not donated: what a step makes is there until the end of the next.
@@ -220,10 +220,10 @@ TEST_F(OverlappingSteps, WhereThereIsNoneThePlanBeginsWithTheOrderThereIs) {
   EXPECT_EQ(plan.plan_hits, plan.plan_requests);
 }
 
-TEST_F(ArenaPlan, SmallBlocksHaveNoSeats) {
+TEST_F(ArenaPlan, SmallBlocksHaveNoSites) {
   MakeLearning();
   for (int i = 0; i < 1000; ++i) Free(Ask(7, 512));
-  EXPECT_EQ(arena_->GetStats().plan_seats, 0u);
+  EXPECT_EQ(arena_->GetStats().plan_sites, 0u);
 }
 
 class PlanFile : public ArenaPlan {
@@ -309,18 +309,18 @@ TEST_F(ArenaPlan, OffMeansNotThere) {
   options.plan = false;
   Make(256 * kChunk, options);
   for (int i = 0; i < 50; ++i) Step();
-  EXPECT_EQ(arena_->GetStats().plan_seats, 0u);
+  EXPECT_EQ(arena_->GetStats().plan_sites, 0u);
   EXPECT_EQ(arena_->GetStats().plans, 0u);
 }
 
-TEST_F(ArenaPlan, ARequestThatFailedHasNoSeat) {
+TEST_F(ArenaPlan, ARequestThatFailedHasNoSite) {
   MakeLearning();
   const Address most = Ask(1, 200 * kChunk);
-  EXPECT_FALSE(arena_->Allocate(100 * kChunk, 0, kFirst, 2, step_).ok());
+  EXPECT_FALSE(arena_->Allocate({100 * kChunk, 0, kFirst, 2, step_}).ok());
   arena_->CheckInvariants();  // P5
   Free(most);
   Free(Ask(2, 100 * kChunk));
-  EXPECT_EQ(arena_->GetStats().plan_seats, 2u) << "the one it would have had";
+  EXPECT_EQ(arena_->GetStats().plan_sites, 2u) << "the one it would have had";
 }
 
 TEST_F(ArenaPlan, CanGoWhileAPlanIsBeingMade) {
@@ -339,8 +339,8 @@ TEST_F(ArenaPlan, OtherThreadsGoOnMeanwhile) {
       for (std::uint64_t step = 1; step <= 300; ++step) {
         std::vector<Address> blocks;
         for (std::uint64_t key = 1; key <= 10; ++key) {
-          const auto block = arena_->Allocate(kChunk * (key % 2 + 1), 0, StreamId{thread},
-                                              100 * thread + key, 1000 * thread + step);
+          const auto block = arena_->Allocate({kChunk * (key % 2 + 1), 0, StreamId{thread},
+                                               100 * thread + key, 1000 * thread + step});
           ASSERT_TRUE(block.ok()) << block.status();
           blocks.push_back(*block);
         }

@@ -23,7 +23,7 @@ class ArenaRequest : public ArenaTest {
 };
 
 TEST_F(ArenaRequest, NothingIsAtAddressZero) {
-  const auto address = arena_->Allocate(0, 0, kFirst, 0);
+  const auto address = arena_->Allocate({0, 0, kFirst, 0});
   ASSERT_TRUE(address.ok());
   EXPECT_EQ(*address, 0u);
   EXPECT_TRUE(arena_->Free(0, kFirst).ok());
@@ -47,7 +47,7 @@ TEST_F(ArenaRequest, EverySizeGivesABlockOrAnError) {
   int refused = 0;
   for (const Bytes size : EverySize()) {
     SCOPED_TRACE(size);
-    const auto address = arena_->Allocate(size, 0, kFirst, 0);
+    const auto address = arena_->Allocate({size, 0, kFirst, 0});
     if (size > kLimit) {
       ++refused;
       ASSERT_EQ(address.status().code(), absl::StatusCode::kResourceExhausted);
@@ -73,7 +73,7 @@ TEST_F(ArenaRequest, EverySizeGivesABlockOrAnError) {
 TEST_F(ArenaRequest, EveryPowerOfTwoUpToTwoMiBIsAnAlignment) {
   for (Bytes alignment = 1; alignment <= HomeSpace::kAlignment; alignment *= 2) {
     for (const Bytes bytes : {Bytes{1}, 3 * kUnit, kChunk + 1, 5 * kChunk}) {
-      const auto address = arena_->Allocate(bytes, alignment, kFirst, 0);
+      const auto address = arena_->Allocate({bytes, alignment, kFirst, 0});
       ASSERT_TRUE(address.ok()) << address.status();
       EXPECT_EQ(*address % std::max(alignment, kUnit), 0u);
       ByteAt(*address + bytes - 1) = 1;
@@ -87,7 +87,7 @@ TEST_F(ArenaRequest, OtherAlignmentsAreRefusedByName) {
   for (const Bytes alignment : {Bytes{3}, Bytes{5}, Bytes{255}, Bytes{257}, 3 * kMiB,
                                 2 * HomeSpace::kAlignment, Bytes{1} << 63, ~Bytes{0}}) {
     for (const Bytes bytes : {kUnit, kMiB}) {
-      const auto address = arena_->Allocate(bytes, alignment, kFirst, 0);
+      const auto address = arena_->Allocate({bytes, alignment, kFirst, 0});
       ASSERT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument);
       EXPECT_THAT(MessageOf(address.status()),
                   HasSubstr("alignment " + std::to_string(alignment) + " "));
@@ -100,7 +100,7 @@ TEST_F(ArenaRequest, AStitchedBlockIsAlignedToo) {
   Make(16 * kChunk);
   const std::vector<Address> blocks = Fill(16, kChunk);
   for (std::size_t i = 0; i < blocks.size(); i += 2) Free(blocks[i]);
-  const auto address = arena_->Allocate(3 * kChunk, 4 * kUnit, kFirst, 0);
+  const auto address = arena_->Allocate({3 * kChunk, 4 * kUnit, kFirst, 0});
   ASSERT_TRUE(address.ok()) << address.status();
   EXPECT_EQ(*address % (4 * kUnit), 0u);
   EXPECT_GT(arena_->Query(*address)->seams, 0u);

@@ -61,7 +61,7 @@ TEST_P(ArenaStream, WhenTheStreamHasPassedItsMemoryIsEverybodys) {
   MakeWith(8 * kChunk);
   std::vector<Address> blocks;  // all there is
   while (true) {
-    const auto address = arena_->Allocate(bytes(), 0, kFirst, 0);
+    const auto address = arena_->Allocate({bytes(), 0, kFirst, 0});
     if (!address.ok()) break;
     blocks.push_back(*address);
   }
@@ -80,7 +80,7 @@ TEST_P(ArenaStream, ARequestWaitsForTheStreamThatHoldsTheMemory) {
     released = true;
     device_.streams().ReleaseStream(kFirst);
   });
-  const auto address = arena_->Allocate(2 * kChunk, 0, kSecond, 0);
+  const auto address = arena_->Allocate({2 * kChunk, 0, kSecond, 0});
   EXPECT_TRUE(released) << "the memory was given away while the stream still used it";
   gpu.join();
   EXPECT_TRUE(address.ok()) << address.status();
@@ -142,9 +142,9 @@ TEST(ArenaStreams, NothingIsUnmappedThatAStreamMayStillUse) {
   options.chunk_bytes = kChunk;
   const auto arena = Arena::Create(options, device.driver()).value();
   std::vector<Address> blocks;
-  for (int i = 0; i < 16; ++i) blocks.push_back(arena->Allocate(kChunk, 0, kFirst, 0).value());
+  for (int i = 0; i < 16; ++i) blocks.push_back(arena->Allocate({kChunk, 0, kFirst, 0}).value());
   for (int i = 0; i < 16; i += 2) ASSERT_TRUE(arena->Free(blocks[i], kFirst).ok());
-  const Address stitched = arena->Allocate(4 * kChunk, 0, kFirst, 0).value();
+  const Address stitched = arena->Allocate({4 * kChunk, 0, kFirst, 0}).value();
   ASSERT_GT(arena->Query(stitched)->seams, 0u);
   device.streams().HoldStream(kFirst);
   ASSERT_TRUE(arena->Free(stitched, kFirst).ok());
@@ -169,8 +169,8 @@ TEST(ArenaStreams, WhoWaitsForAStreamStopsNobodyElse) {
   options.limit = 16 * kChunk;
   options.chunk_bytes = kChunk;
   const auto arena = Arena::Create(options, device.driver()).value();
-  const Address first = arena->Allocate(kChunk, 0, kFirst, 0).value();
-  const Address second = arena->Allocate(kChunk, 0, kSecond, 0).value();
+  const Address first = arena->Allocate({kChunk, 0, kFirst, 0}).value();
+  const Address second = arena->Allocate({kChunk, 0, kSecond, 0}).value();
   device.streams().HoldStream(kFirst);
   ASSERT_TRUE(arena->Free(first, kFirst).ok());
 

@@ -28,9 +28,8 @@ class GatherTest : public testing::Test {
 
   // Pieces in quarters of a slot: {4, 8} is slot 1.
   static Extent Quarters(Bytes begin, Bytes end) { return {begin * kSlot / 4, end * kSlot / 4}; }
-  Recipe Run(const std::vector<Extent>& pieces, Bytes quarters,
-             Stranding stranding = Stranding::kAccept) {
-    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4, stranding);
+  Recipe Run(const std::vector<Extent>& pieces, Bytes quarters, Waste waste = Waste::kAny) {
+    const Recipe recipe = Gather(*home_, pieces, quarters * kSlot / 4, waste);
     if (recipe.shortfall == 0) ExpectSound(recipe, pieces, quarters * kSlot / 4);
     return recipe;
   }
@@ -129,8 +128,8 @@ TEST_F(GatherTest, AnEndThatWouldStrandMuchIsTheLastResort) {
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(10, 12)}, 5).runs.back().end, 2 * kSlot)
       << "a whole chunk is broken up instead";
   const std::vector<Extent> pieces = {Quarters(0, 4), Quarters(10, 12)};
-  EXPECT_EQ(Run(pieces, 5, Stranding::kAvoid).shortfall, kSlot) << "or a new one is asked for";
-  EXPECT_EQ(Run(pieces, 5, Stranding::kAccept).head_offset, kSlot * 3 / 4);
+  EXPECT_EQ(Run(pieces, 5, Waste::kLittle).shortfall, kSlot) << "or a new one is asked for";
+  EXPECT_EQ(Run(pieces, 5, Waste::kAny).head_offset, kSlot * 3 / 4);
 }
 
 TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
@@ -146,8 +145,8 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       at += units + 1;  // never two neighbours: those would be one piece
     }
     const Bytes bytes = kUnit * random.LogUniform(1, kUnits / 2);
-    const auto stranding = random.Index(2) == 0 ? Stranding::kAvoid : Stranding::kAccept;
-    const Recipe recipe = Gather(*home_, pieces, bytes, stranding);
+    const auto waste = random.Index(2) == 0 ? Waste::kLittle : Waste::kAny;
+    const Recipe recipe = Gather(*home_, pieces, bytes, waste);
     const Bytes largest = LargestStitch(*home_, pieces);
     if (recipe.shortfall == 0) {
       ++built;
@@ -159,7 +158,7 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       ASSERT_EQ(recipe.shortfall % kSlot, 0u);
       ASSERT_TRUE(home_->Back(kSlots * kSlot, recipe.shortfall, kSlot).ok());
       pieces.push_back({kSlots * kSlot, kSlots * kSlot + recipe.shortfall});
-      const Recipe second = Gather(*home_, pieces, bytes, Stranding::kAccept);
+      const Recipe second = Gather(*home_, pieces, bytes, Waste::kAny);
       ASSERT_EQ(second.shortfall, 0u) << "round " << round;
       ASSERT_NO_FATAL_FAILURE(ExpectSound(second, pieces, bytes));
       for (Bytes at = kSlots * kSlot; at < pieces.back().end; at += kSlot) {
@@ -168,9 +167,8 @@ TEST_F(GatherTest, RandomPiecesGiveSoundRecipes) {
       pieces.pop_back();
     }
     if (largest > 0) {
-      ASSERT_EQ(Gather(*home_, pieces, largest, Stranding::kAccept).shortfall, 0u)
-          << "round " << round;
-      ASSERT_GT(Gather(*home_, pieces, largest + kUnit, Stranding::kAccept).shortfall, 0u);
+      ASSERT_EQ(Gather(*home_, pieces, largest, Waste::kAny).shortfall, 0u) << "round " << round;
+      ASSERT_GT(Gather(*home_, pieces, largest + kUnit, Waste::kAny).shortfall, 0u);
     }
   }
   EXPECT_GT(built, 500);

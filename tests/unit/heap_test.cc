@@ -233,7 +233,7 @@ TEST_F(HeapTest, AllEmptySlabsAreKeptIfSoWished) {
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), 0u);
 }
 
-TEST_F(HeapTest, ResidentSlabsAreTheHighestAndJoin) {
+TEST_F(HeapTest, LongLivedSlabsAreTheHighestAndJoin) {
   heap_.Append(8 * kSlab, kCleanTag);
   const BlockId first = heap_.RefillResident(kSlab + kUnit, kCleanTag);
   ASSERT_NE(first, kNoBlock);

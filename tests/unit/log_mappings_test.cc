@@ -138,7 +138,7 @@ TEST_F(LogMappings, RandomWorkKeepsMappingsTrue) {
     random = random * 6364136223846793005U + 1442695040888963407U;
     const Bytes bytes = 1 + (random >> 40) % (6 * kChunk);
     if (live.size() < 24) {
-      const auto block = arena_->Allocate(bytes, 0, kFirst, /*key=*/0);
+      const auto block = arena_->Allocate({bytes, 0, kFirst, /*key=*/0});
       if (block.ok()) live.push_back(*block);
     } else {
       std::swap(live[(random >> 33) % live.size()], live.back());
@@ -182,7 +182,7 @@ TEST_F(LogMappings, LimitsAreTold) {
 TEST_F(LogMappings, ARefusalIsExplainedOnceUntilItIsServed) {
   Make(8 * kChunk);
   Start();
-  const auto held = arena_->Allocate(6 * kChunk, 0, kFirst, arena_->Remember("encoder/MatMul"));
+  const auto held = arena_->Allocate({6 * kChunk, 0, kFirst, arena_->Remember("encoder/MatMul")});
   ASSERT_TRUE(held.ok());
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(TryAllocate(4 * kChunk).ok());
   EXPECT_FALSE(TryAllocate(5 * kChunk).ok());

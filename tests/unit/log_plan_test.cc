@@ -26,10 +26,10 @@ class PlanInALog : public ArenaPlan {
   std::uint64_t CountAtTheirPlaces() {
     EXPECT_TRUE(arena_->StopLog().ok());
     const std::vector<Event> events = ReadEventLog(path_).value();
-    std::map<StreamId, Event> places;  // by seat
+    std::map<StreamId, Event> places;  // by site
     std::uint64_t found = 0;
     for (const Event& event : events) {
-      if (event.kind == EventKind::kSeat) places[event.stream] = event;
+      if (event.kind == EventKind::kPlace) places[event.stream] = event;
       if (event.kind != EventKind::kAllocate) continue;
       found += std::any_of(places.begin(), places.end(), [&](const auto& place) {
         return place.second.key == event.key && place.second.address == event.address;
@@ -52,7 +52,7 @@ TEST_F(PlanInALog, PlacesAreToldAlsoWhereThePlanIsOlder) {
   }
 }
 
-TEST_F(PlanInALog, ASeatThatMovesIsToldAnew) {
+TEST_F(PlanInALog, ASiteThatMovesIsReportedAgain) {
   ASSERT_TRUE(arena_->StartLog(path_).ok());
   const PlanStats before = arena_->GetStats();
   ++step_;

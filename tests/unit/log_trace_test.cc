@@ -45,7 +45,7 @@ TEST_F(LogTrace, WhatAnArenaLoggedIsWhatWasAskedOfIt) {
   const std::string path = ::testing::TempDir() + "/log_trace_test.log";
   const Address before = Allocate(kChunk, kFirst);
   ASSERT_TRUE(arena_->StartLog(path).ok());
-  const Address large = arena_->Allocate(3 * kChunk, 0, kSecond, 42).value();
+  const Address large = arena_->Allocate({3 * kChunk, 0, kSecond, 42}).value();
   Free(before, kFirst);  // unknown to the log
   const Address small = Allocate(100, kFirst);
   arena_->MarkStep();

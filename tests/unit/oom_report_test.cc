@@ -255,7 +255,7 @@ TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
   constexpr std::chrono::milliseconds kStep{20};
   for (std::uint64_t step = 1; step <= 3; ++step) {
     for (int i = 0; i < 20; ++i) {
-      const auto block = arena_->Allocate(kBlock, 0, kFirst, /*key=*/1, step);
+      const auto block = arena_->Allocate({kBlock, 0, kFirst, /*key=*/1, step});
       ASSERT_TRUE(block.ok());
       ASSERT_TRUE(arena_->Pin({*block}, {/*key=*/7, step}).ok());
       ASSERT_TRUE(arena_->Unpin({*block}, {}, kFirst, /*takes_turn=*/false).ok());

@@ -1,4 +1,4 @@
-// Peaks of stretches of time against a list of all values.
+// Peaks of spans of time against a list of all values.
 #include "allocator/arena/peaks.h"
 
 #include <random>
@@ -45,7 +45,7 @@ TEST(Peaks, AMarkKnowsTheLargestValueSinceItWasSet) {
 
 class MarkedPeaks : public ArenaTest {};
 
-TEST_F(MarkedPeaks, StretchesDoNotDisturbEachOtherNorTheWhole) {
+TEST_F(MarkedPeaks, SpansDoNotDisturbEachOtherNorTheWhole) {
   Make(kMiB);
   Free(Allocate(20 * kChunk));
   const PeakMark outer = arena_->SetPeakMark();
@@ -76,7 +76,7 @@ TEST_F(MarkedPeaks, ThreadsMayMarkWhileOthersAllocate) {
       for (Bytes i = 0; i < 500; ++i) {
         const PeakMark mark = arena_->SetPeakMark();
         const Bytes bytes = (1 + i % 8) * kChunk;
-        const auto block = arena_->Allocate(bytes, 0, stream, 0);
+        const auto block = arena_->Allocate({bytes, 0, stream, 0});
         ASSERT_TRUE(block.ok()) << block.status();
         EXPECT_TRUE(arena_->Free(*block, stream).ok());
         const auto peaks = arena_->PeaksSince(mark);

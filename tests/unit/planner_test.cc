@@ -40,25 +40,25 @@ class PlannerTest : public testing::Test {
 
   void Take(int key) {
     const Bytes bytes = BytesOf(key);
-    const SeatId seat = planner_.Enter(static_cast<std::uint64_t>(key), step_, bytes);
+    const SiteId site = planner_.Enter(static_cast<std::uint64_t>(key), step_, bytes);
     Bytes offset = Elsewhere(key);
-    if (const auto* const place = planner_.FindPlace(seat)) {
+    if (const auto* const place = planner_.FindPlace(site)) {
       if (IsFree(place->offset, bytes)) {
-        planner_.CountHit(seat);
+        planner_.CountHit(site);
         offset = place->offset;
       } else if (const auto other =
-                     planner_.Repair(seat, [&](Bytes at) { return IsFree(at, bytes); })) {
+                     planner_.Repair(site, [&](Bytes at) { return IsFree(at, bytes); })) {
         offset = *other;
       }
     }
-    held_[key] = {seat, offset, bytes};
+    held_[key] = {site, offset, bytes};
   }
 
   void Do(int event) {
     if (event > 0) {
       Take(event);
     } else {
-      planner_.Leave(held_.at(-event).seat);
+      planner_.Leave(held_.at(-event).site);
       held_.erase(-event);
     }
   }
@@ -94,7 +94,7 @@ class PlannerTest : public testing::Test {
   }
 
   struct Held {
-    SeatId seat;
+    SiteId site;
     Bytes offset;
     Bytes bytes;
   };
@@ -122,14 +122,14 @@ TEST_F(PlannerTest, NothingIsPlannedBeforeThingsRepeat) {
   for (int i = 0; i < 1000; ++i) {
     step_ = 0;
     Take(1 + i);
-    planner_.Leave(held_.at(1 + i).seat);
+    planner_.Leave(held_.at(1 + i).site);
     held_.clear();
     EXPECT_FALSE(planner_.WantsDraft());
   }
 }
 
-// Two steps of two requests are a season. One in which all is new, then three that are calm.
-TEST_F(PlannerTest, CalmIsCountedFromTheSeasonInWhichSomethingWasNew) {
+// Two steps of two requests are a round. One in which all is new, then three that are calm.
+TEST_F(PlannerTest, CalmIsCountedFromTheRoundInWhichSomethingWasNew) {
   const auto steps_until_a_plan_is_wanted = [&](const Script& script) {
     int steps = 0;
     for (; steps < 100 && !planner_.WantsDraft(); ++steps) {
@@ -171,7 +171,7 @@ TEST_F(PlannerTest, AnOccupiedPlaceIsRepairedForGood) {
   Run({1, 2, 3, 4, 5});
   const Bytes place = held_.at(5).offset;
   Run({-5, -4, -3, -2, -1});
-  held_[100] = {kNoSeat, place, kMiB};
+  held_[100] = {kNoSite, place, kMiB};
   const std::uint64_t hits = planner_.stats().plan_hits;
   Run(kTraining);
   EXPECT_GE(planner_.stats().plan_repairs, 1u);
@@ -216,7 +216,7 @@ TEST_F(PlannerTest, PlacesForWhichThereIsNoMemoryAreNotUsed) {
   MakePlan(/*memory=*/8 * kMiB);
   for (int i = 0; i < 3; ++i) Run(kTraining);
   EXPECT_GT(planner_.stats().plan_hits, 0u);
-  EXPECT_GT(planner_.stats().plan_homeless, 0u);
+  EXPECT_GT(planner_.stats().plan_unplaced, 0u);
 }
 
 TEST_F(PlannerTest, TheRegionEndsWithTheHighestPlace) {
@@ -250,7 +250,7 @@ TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
   EXPECT_EQ(planner_.stats().plans, 0u);
 }
 
-// In every step two blocks are taken and kept, so that no moment is as empty as the last season's.
+// In every step two blocks are taken and kept, so that no moment is as empty as the last round's.
 TEST_F(PlannerTest, APlanThatWaitsForAnEmptyMomentInVainIsDueAfterAWhile) {
   for (int i = 0; i < 20; ++i) {
     ++step_;
@@ -280,7 +280,7 @@ TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
   ground.region = {kMiB, kPlenty};
   const Planner::Draft draft = planner_.MakeDraft(ground);
   const Learned learned = draft.ToLearned(plan::SolveConflicts(draft.ToProblem(), {}));
-  EXPECT_EQ(learned.seats.size(), 8u);
+  EXPECT_EQ(learned.sites.size(), 8u);
   Planner second;
   second.Restore(learned);
   std::swap(planner_, second);
@@ -318,7 +318,7 @@ TEST_F(PlannerTest, PlacesAreRememberedOnlyIfMostAreKnown) {
   ground.region = {0, kPlenty};
   const Planner::Draft first = planner_.MakeDraft(ground);
   Learned learned = first.ToLearned(plan::SolveConflicts(first.ToProblem(), {}));
-  learned.seats[0].place = kNoPlace;
+  learned.sites[0].place = kNoPlace;
   Planner second;
   second.Restore(learned);
   EXPECT_FALSE(second.MakeDraft(ground).Remembered().has_value()) << "one of eight";
@@ -327,13 +327,13 @@ TEST_F(PlannerTest, PlacesAreRememberedOnlyIfMostAreKnown) {
 TEST_F(PlannerTest, WhatIsOfNoUseIsForgottenAndLearntAnew) {
   Learned learned;
   for (std::uint64_t key = 100; key < 200; ++key)
-    learned.seats.push_back({key, kMiB, true, kNoPlace});
-  learned.conflicts.resize(learned.seats.size() * learned.row_words());
+    learned.sites.push_back({key, kMiB, true, kNoPlace});
+  learned.conflicts.resize(learned.sites.size() * learned.row_words());
   planner_.Restore(learned);
-  EXPECT_EQ(planner_.stats().plan_seats, 100u);
+  EXPECT_EQ(planner_.stats().plan_sites, 100u);
   for (int i = 0; i < 300; ++i) Run(kTraining);
   EXPECT_EQ(planner_.stats().plans_stale, 1u);
-  EXPECT_EQ(planner_.stats().plan_seats, 8u);
+  EXPECT_EQ(planner_.stats().plan_sites, 8u);
   EXPECT_EQ(planner_.stats().plans, 1u);
 }
 

@@ -35,7 +35,7 @@ class Program {
   }
   Address Take(Bytes bytes, std::uint64_t key = 0) {
     if (!fits_) return 0;
-    const auto block = arena_.Allocate(bytes, 0, kFirst, key, step_);
+    const auto block = arena_.Allocate({bytes, 0, kFirst, key, step_});
     fits_ = block.ok();
     if (fits_) held_.push_back(*block);
     return block.value_or(0);

@@ -21,11 +21,11 @@ class SpaceTest : public testing::Test {
   }
   void TearDown() override { space_->CheckInvariants(); }
 
-  absl::StatusOr<Address> Try(Bytes bytes, Bytes alignment = kUnit, bool resident = false) {
+  absl::StatusOr<Address> Try(Bytes bytes, Bytes alignment = kUnit, bool long_lived = false) {
     Request request;
     request.bytes = bytes;
     request.alignment = alignment;
-    request.resident = resident;
+    request.long_lived = long_lived;
     return space_->Allocate(request);
   }
   Address Allocate(Bytes bytes) {
@@ -80,17 +80,17 @@ TEST_F(SpaceTest, ALargeBlockGoesBetweenSmallOnesOnlyWhereNothingElseIsLeft) {
   Allocate(kSlot - kUnit);
 }
 
-TEST_F(SpaceTest, ResidentsLeaveTheChunksOfOthersWhole) {
+TEST_F(SpaceTest, LongLivedBlocksLeaveTheChunksOfOthersWhole) {
   Make(16);
   const std::vector<Address> blocks = Fill(4, 4 * kSlot);
   for (const Address block : blocks) Free(block);
   for (int i = 0; i < 4; ++i) {
     Allocate(3 * kSlot);
-    ASSERT_TRUE(Try(kSlot / 2, kUnit, /*resident=*/true).ok());
+    ASSERT_TRUE(Try(kSlot / 2, kUnit, /*long_lived=*/true).ok());
   }
   EXPECT_EQ(space_->heap().LargestFree(), 2 * kSlot) << "the four share two slots";
   EXPECT_EQ(space_->reserved(), 16 * kSlot);
-  const auto aligned = Try(kSlot - kUnit, kSlot / 2, /*resident=*/true);
+  const auto aligned = Try(kSlot - kUnit, kSlot / 2, /*long_lived=*/true);
   ASSERT_TRUE(aligned.ok()) << aligned.status();
   EXPECT_EQ(*aligned % (kSlot / 2), 0u);
 }
@@ -99,7 +99,7 @@ TEST_F(SpaceTest, AResidentWithoutRoomInWholeSlotsGoesWhereOthersGo) {
   Make(2);
   Allocate(kSlot / 2);
   Allocate(kSlot);
-  EXPECT_TRUE(Try(kSlot / 2, kUnit, /*resident=*/true).ok());
+  EXPECT_TRUE(Try(kSlot / 2, kUnit, /*long_lived=*/true).ok());
 }
 
 TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {

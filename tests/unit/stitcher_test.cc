@@ -40,7 +40,7 @@ class StitcherTest : public testing::Test {
     if (slots < kSlots) Use(4 * slots, 4 * kSlots);
   }
   Placed Build(Bytes bytes) {
-    const auto outcome = stitcher_.Build(bytes, tag_, Stranding::kAccept);
+    const auto outcome = stitcher_.Build(bytes, tag_, Waste::kAny);
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     return outcome->placed;
   }
@@ -128,7 +128,7 @@ TEST_F(StitcherTest, AnAliasThatShowsAChunkTwiceServesOneBlockOnly) {
 
 TEST_F(StitcherTest, TooLittleIsAShortfallAndChangesNothing) {
   Checker(8);
-  const auto outcome = stitcher_.Build(7 * kSlot, tag_, Stranding::kAccept);
+  const auto outcome = stitcher_.Build(7 * kSlot, tag_, Waste::kAny);
   ASSERT_TRUE(outcome.ok());
   EXPECT_EQ(outcome->placed.block, kNoBlock);
   EXPECT_EQ(outcome->shortfall, 3 * kSlot);
@@ -139,7 +139,7 @@ TEST_F(StitcherTest, TooLittleIsAShortfallAndChangesNothing) {
 TEST_F(StitcherTest, ARefusedMappingChangesNothing) {
   Checker(8);
   device_.driver()->FailCall(2);
-  EXPECT_FALSE(stitcher_.Build(4 * kSlot, tag_, Stranding::kAccept).ok());
+  EXPECT_FALSE(stitcher_.Build(4 * kSlot, tag_, Waste::kAny).ok());
   device_.driver()->Disarm();
   EXPECT_EQ(aliases_->mappings(), 0u);
   EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 4 * kSlot);

@@ -122,7 +122,7 @@ class Builder {
     } else if (event.kind == EventKind::kOom) {
       event.address = texts_++;
       event.key = GroupOf(event.key, event.bytes);
-    } else if (event.kind == EventKind::kSeat) {
+    } else if (event.kind == EventKind::kPlace) {
       event.key = GroupOf(event.key, event.bytes);
     }
     return event;

@@ -10,7 +10,7 @@
 //   mark.*      everything else: kind (EventKind), op (how many more ops came before it), time (ns
 //               since the mark before), and address, bytes, stream and key of the event. For kEvict
 //               and kFetch the address is the number of the block, from 1 (0: not known); for kOom
-//               it is the number of its text; for kOom and kSeat the key is that of the group
+//               it is the number of its text; for kOom and kSite the key is that of the group
 //
 // In the file: one line of JSON (kinds of marks with their numbers, columns with their sizes,
 // groups, texts), then the columns, every

@@ -33,7 +33,8 @@ class Replay {
   }
 
   absl::Status Request(Bytes bytes, StreamId stream, std::uint64_t key, Address* block) {
-    THIMBLE_ASSIGN_OR_RETURN(*block, arena_->Allocate(bytes, /*alignment=*/0, stream, key, step_));
+    THIMBLE_ASSIGN_OR_RETURN(*block,
+                             arena_->Allocate({bytes, /*alignment=*/0, stream, key, step_}));
     ++requests_;
     return absl::OkStatus();
   }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "allocator/offline/schedule/bookings.h"
+#include "allocator/offline/schedule/schedule_builder.h"
 
 namespace thimble::schedule {
 namespace {
@@ -148,20 +148,20 @@ Schedule PlanAutoSwap(Score score, const Problem& problem, const Machine& machin
                       std::int64_t limit) {
   const Timeline timeline(problem);
   const std::vector<Window> windows = FindWindows(problem);
-  Bookings bookings(problem, machine, timeline);
-  std::int64_t lowest = bookings.peak();
+  ScheduleBuilder builder(problem, machine, timeline);
+  std::int64_t lowest = builder.peak();
   std::size_t enough = 0;  // swaps for the lowest peak
   for (const std::size_t i : RankWindows(score, problem, machine, timeline, windows)) {
     if (lowest <= limit) break;
-    const std::optional<Swap> swap = bookings.Place(windows[i]);
+    const std::optional<Swap> swap = builder.Place(windows[i]);
     if (!swap) continue;
-    bookings.Book(*swap);
-    if (bookings.peak() >= lowest) continue;
-    lowest = bookings.peak();
-    enough = bookings.swaps().size();
+    builder.Add(*swap);
+    if (builder.peak() >= lowest) continue;
+    lowest = builder.peak();
+    enough = builder.swaps().size();
   }
-  Bookings best(problem, machine, timeline);
-  for (std::size_t i = 0; i < enough; ++i) best.Book(bookings.swaps()[i]);
+  ScheduleBuilder best(problem, machine, timeline);
+  for (std::size_t i = 0; i < enough; ++i) best.Add(builder.swaps()[i]);
   return best.ToSchedule(NameOf(score));
 }
 

@@ -7,7 +7,7 @@
 //   WDOA   weighted DOA: the integral of the memory load over that duration
 //   SWDOA  submodular WDOA: the same, after what was chosen before has left
 //
-// The paper books copies in one step; here they are booked on the circle of all steps like ours,
+// The paper schedules copies in one step; here they lie on the circle of all steps like ours,
 // since otherwise a schedule could not be run twice in a row.
 #pragma once
 

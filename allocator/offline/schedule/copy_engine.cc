@@ -59,7 +59,7 @@ void CopyEngine::Insert(Span span) {
   busy_.insert(after, span);
 }
 
-void CopyEngine::Book(Ns begin, Ns length) {
+void CopyEngine::Reserve(Ns begin, Ns length) {
   const Ns start = begin % period_;
   const Ns end = start + length;
   Insert({start, std::min(end, period_)});

@@ -20,7 +20,7 @@ class CopyEngine {
   std::optional<Ns> Latest(Ns from, Ns length, Ns until) const;
 
   // [begin, begin + length) must be free.
-  void Book(Ns begin, Ns length);
+  void Reserve(Ns begin, Ns length);
 
  private:
   struct Span {

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "allocator/offline/schedule/bookings.h"
-#include "allocator/offline/schedule/stretch.h"
+#include "allocator/offline/schedule/paused_step.h"
+#include "allocator/offline/schedule/schedule_builder.h"
 #include "allocator/offline/schedule/windows.h"
 
 namespace thimble::schedule {
@@ -26,21 +26,21 @@ Ns SumOf(const std::vector<Ns>& pauses) {
 
 }  // namespace
 
-bool PauseSearch::AddWhatIsMissing(const Bookings& bookings, std::int32_t op, std::int64_t limit,
-                                   const std::vector<Window>& windows, const Stretched& stretched,
-                                   std::vector<Ns>* pauses) const {
-  const std::vector<std::int64_t>& left = bookings.left();
+bool PauseSearch::AddWhatIsMissing(const ScheduleBuilder& builder, std::int32_t op,
+                                   std::int64_t limit, const std::vector<Window>& windows,
+                                   const PausedStep& paused, std::vector<Ns>* pauses) const {
+  const std::vector<std::int64_t>& left = builder.left();
   const std::int32_t count = static_cast<std::int32_t>(left.size());
   const std::int64_t excess = left[op] - limit;
   absl::flat_hash_set<std::pair<std::int32_t, std::int32_t>> gone;  // block and `after`
-  for (const Swap& swap : bookings.swaps()) gone.emplace(swap.block, swap.after);
+  for (const Swap& swap : builder.swaps()) gone.emplace(swap.block, swap.after);
   const Window* best = nullptr;
-  Bookings::Lack best_lack;
+  ScheduleBuilder::Lack best_lack;
   __int128 best_cost = 0;  // nanoseconds for all of the excess
   for (const Window& window : windows) {
     if (!window.Spans(op, count) || gone.contains({window.block, window.after})) continue;
     const std::int32_t at = op > window.after ? op : op + count;
-    const std::optional<Bookings::Lack> lack = bookings.LackFor(window, at);
+    const std::optional<ScheduleBuilder::Lack> lack = builder.LackFor(window, at);
     if (!lack) continue;
     const std::int64_t bytes = std::min(problem_.blocks[window.block].bytes, excess);
     const __int128 cost = __int128{lack->out + lack->in} * excess / bytes;
@@ -53,32 +53,32 @@ bool PauseSearch::AddWhatIsMissing(const Bookings& bookings, std::int32_t op, st
   const Ns least = std::max(StepNs(problem_) / kLeastPart, SumOf(*pauses) / kGrowth) + 1;
   const std::int32_t ops = static_cast<std::int32_t>(pauses->size());
   // A pause that is over the limit itself is not helped by being longer: the op before it waits.
-  const bool is_pause = stretched.place[stretched.OpAt(op) % ops] != op;
-  const std::int32_t waits = (stretched.OpAt(op) + ops - (is_pause ? 1 : 0)) % ops;
+  const bool is_pause = paused.place[paused.OpAt(op) % ops] != op;
+  const std::int32_t waits = (paused.OpAt(op) + ops - (is_pause ? 1 : 0)) % ops;
   if (best_lack.out > 0 || best_lack.in == 0) {
     (*pauses)[waits] += std::max(best_lack.out, least);
   }
   if (best_lack.in > 0) {
-    (*pauses)[stretched.OpAt(best->before) % ops] += std::max(best_lack.in, least);
+    (*pauses)[paused.OpAt(best->before) % ops] += std::max(best_lack.in, least);
   }
   return true;
 }
 
 std::optional<Schedule> PauseSearch::Try(const Rule& rule, std::int64_t limit,
                                          std::vector<Ns>* pauses) {
-  const Stretched stretched = Stretch(problem_, *pauses);
-  const Timeline timeline(stretched.problem);
-  const std::vector<Window> windows = FindWindows(stretched.problem);
-  TargetSearch search(stretched.problem, machine_, timeline, windows);
-  Bookings bookings = search.Run(rule, limit);
+  const PausedStep paused = AddPauses(problem_, *pauses);
+  const Timeline timeline(paused.problem);
+  const std::vector<Window> windows = FindWindows(paused.problem);
+  TargetSearch search(paused.problem, machine_, timeline, windows);
+  ScheduleBuilder builder = search.Run(rule, limit);
   work_ += search.work() + kRoundWork * (problem_.ops.size() + problem_.blocks.size());
-  if (bookings.peak() > limit) {
-    const std::int32_t op = search.NextOp(rule, limit, bookings.left());
-    if (!AddWhatIsMissing(bookings, op, limit, windows, stretched, pauses)) pauses->clear();
+  if (builder.peak() > limit) {
+    const std::int32_t op = search.NextOp(rule, limit, builder.left());
+    if (!AddWhatIsMissing(builder, op, limit, windows, paused, pauses)) pauses->clear();
     return std::nullopt;
   }
-  bookings.DropWhatIsNotNeeded(limit);
-  return Unstretch(stretched, bookings.ToSchedule(absl::StrCat(rule.Name(), ", pauses as needed")));
+  builder.DropUnneeded(limit);
+  return RemovePauses(paused, builder.ToSchedule(absl::StrCat(rule.Name(), ", pauses as needed")));
 }
 
 std::optional<Schedule> PauseSearch::Keep(const Rule& rule, std::int64_t limit, Ns most,

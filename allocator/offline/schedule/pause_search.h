@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "allocator/offline/schedule/machine.h"
+#include "allocator/offline/schedule/paused_step.h"
 #include "allocator/offline/schedule/problem.h"
 #include "allocator/offline/schedule/schedule.h"
-#include "allocator/offline/schedule/stretch.h"
 #include "allocator/offline/schedule/target_search.h"
 
 namespace thimble::schedule {
@@ -34,8 +34,8 @@ class PauseSearch {
  private:
   // With these pauses; if the limit is not kept, adds what is missing most to them.
   std::optional<Schedule> Try(const Rule& rule, std::int64_t limit, std::vector<Ns>* pauses);
-  bool AddWhatIsMissing(const Bookings& bookings, std::int32_t op, std::int64_t limit,
-                        const std::vector<Window>& windows, const Stretched& stretched,
+  bool AddWhatIsMissing(const ScheduleBuilder& builder, std::int32_t op, std::int64_t limit,
+                        const std::vector<Window>& windows, const PausedStep& paused,
                         std::vector<Ns>* pauses) const;
 
   const Problem& problem_;

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "allocator/offline/schedule/autoswap.h"
-#include "allocator/offline/schedule/dice.h"
 #include "allocator/offline/schedule/pause_search.h"
-#include "allocator/offline/schedule/stretch.h"
+#include "allocator/offline/schedule/paused_step.h"
 #include "allocator/offline/schedule/target_search.h"
+#include "allocator/offline/schedule/variation.h"
 
 namespace thimble::schedule {
 namespace {
@@ -62,9 +62,9 @@ class Search {
   void Vary(const std::vector<Window>& windows, std::int64_t floor, TargetSearch& search,
             Schedule* best);
   // What no op needs is not copied.
-  static Schedule Finish(Bookings bookings, std::int64_t limit, std::string policy) {
-    bookings.DropWhatIsNotNeeded(limit);
-    return bookings.ToSchedule(std::move(policy));
+  static Schedule Finish(ScheduleBuilder builder, std::int64_t limit, std::string policy) {
+    builder.DropUnneeded(limit);
+    return builder.ToSchedule(std::move(policy));
   }
   void Spend(std::uint64_t work) { left_ -= std::min(left_, work); }
 
@@ -87,12 +87,12 @@ void Search::Lower(const Problem& problem, std::size_t rules, const std::string&
     for (int i = 0; i < halvings && high - low > 1 && !is_over(); ++i) {
       const std::int64_t limit = low + (high - low) / 2;
       const std::uint64_t before = search.work();
-      Bookings bookings = search.Run(rule, limit);
+      ScheduleBuilder builder = search.Run(rule, limit);
       Spend(search.work() - before);
-      const std::int64_t peak = bookings.peak();
+      const std::int64_t peak = builder.peak();
       (peak <= limit ? high : low) = peak <= limit ? peak : limit;
       if (peak >= best->peak_bytes) continue;
-      *best = Finish(std::move(bookings), peak, absl::StrCat(rule.Name(), suffix));
+      *best = Finish(std::move(builder), peak, absl::StrCat(rule.Name(), suffix));
     }
   }
   if (rules == AllRules().size()) Vary(windows, floor, search, best);
@@ -100,19 +100,19 @@ void Search::Lower(const Problem& problem, std::size_t rules, const std::string&
 
 void Search::Vary(const std::vector<Window>& windows, std::int64_t floor, TargetSearch& search,
                   Schedule* best) {
-  Dice dice;
+  Variation variation;
   std::int64_t part = kFirstPart;
   for (int round = 1; round <= kRounds && !is_over(); ++round) {
     const std::int64_t limit = best->peak_bytes - best->peak_bytes / part - 1;
     if (limit < floor) return;
-    const TargetSearch::Weights weights = dice.Weigh(windows, *best);
-    const Rule rule = AllRules()[dice.Throw(AllRules().size())];
+    const TargetSearch::Weights weights = variation.WeightsLike(windows, *best);
+    const Rule rule = AllRules()[variation.Index(AllRules().size())];
     const std::uint64_t before = search.work();
-    Bookings bookings = search.Run(rule, limit, weights);
+    ScheduleBuilder builder = search.Run(rule, limit, weights);
     Spend(search.work() - before);
-    const std::int64_t peak = bookings.peak();
+    const std::int64_t peak = builder.peak();
     if (peak < best->peak_bytes) {
-      *best = Finish(std::move(bookings), peak, absl::StrCat(rule.Name(), ", varied"));
+      *best = Finish(std::move(builder), peak, absl::StrCat(rule.Name(), ", varied"));
     } else if (round % kPatience == 0) {
       part = std::min(2 * part, kLastPart);
     }
@@ -127,10 +127,10 @@ std::optional<Schedule> Search::Within(const Problem& problem, std::int64_t limi
   for (const Rule& rule : AllRules()) {
     if (is_over()) break;
     const std::uint64_t before = search.work();
-    Bookings bookings = search.Run(rule, limit);
+    ScheduleBuilder builder = search.Run(rule, limit);
     Spend(search.work() - before);
-    if (bookings.peak() > limit) continue;
-    Schedule found = Finish(std::move(bookings), limit, rule.Name());
+    if (builder.peak() > limit) continue;
+    Schedule found = Finish(std::move(builder), limit, rule.Name());
     if (!best || BytesCopied(found) < BytesCopied(*best)) best = std::move(found);
   }
   return best;
@@ -144,9 +144,9 @@ std::optional<Schedule> Search::AnyWithin(const Problem& problem, std::int64_t l
   std::optional<Schedule> found;
   for (std::size_t i = 0; i < kCheapRules && !found; ++i) {
     const Rule rule = AllRules()[i];
-    Bookings bookings = search.Run(rule, limit);
-    if (bookings.peak() > limit) continue;
-    found = Finish(std::move(bookings), limit, absl::StrCat(rule.Name(), suffix));
+    ScheduleBuilder builder = search.Run(rule, limit);
+    if (builder.peak() > limit) continue;
+    found = Finish(std::move(builder), limit, absl::StrCat(rule.Name(), suffix));
   }
   Spend(search.work());
   return found;
@@ -168,11 +168,11 @@ Ns PauseOf(const Problem& problem, std::int64_t slowdown) {
 std::optional<Schedule> WithinAt(std::int64_t slowdown, const Problem& problem, std::int64_t limit,
                                  Search& search) {
   for (const Spread spread : kAllSpreads) {
-    const Stretched stretched =
-        Stretch(problem, SpreadPauses(problem, spread, PauseOf(problem, slowdown)));
+    const PausedStep paused =
+        AddPauses(problem, SpreadPauses(problem, spread, PauseOf(problem, slowdown)));
     std::optional<Schedule> found =
-        search.AnyWithin(stretched.problem, limit, absl::StrCat(", ", NameOf(spread)));
-    if (found) return Unstretch(stretched, *std::move(found));
+        search.AnyWithin(paused.problem, limit, absl::StrCat(", ", NameOf(spread)));
+    if (found) return RemovePauses(paused, *std::move(found));
   }
   return std::nullopt;
 }
@@ -264,12 +264,12 @@ absl::StatusOr<Schedule> PlanSwaps(const Problem& problem, const Machine& machin
   search.Lower(problem, AllRules().size(), "", &best);
   if (goal.slowdown == 0) return best;
   for (const Spread spread : kAllSpreads) {
-    const Stretched stretched =
-        Stretch(problem, SpreadPauses(problem, spread, PauseOf(problem, goal.slowdown)));
+    const PausedStep paused =
+        AddPauses(problem, SpreadPauses(problem, spread, PauseOf(problem, goal.slowdown)));
     Schedule lower = best;
     search.Grant(options.max_work / parts);
-    search.Lower(stretched.problem, kCheapRules, absl::StrCat(", ", NameOf(spread)), &lower);
-    if (IsBetter(lower, best)) best = Unstretch(stretched, std::move(lower));
+    search.Lower(paused.problem, kCheapRules, absl::StrCat(", ", NameOf(spread)), &lower);
+    if (IsBetter(lower, best)) best = RemovePauses(paused, std::move(lower));
   }
   LowerWithPauses(problem, machine, PauseOf(problem, goal.slowdown), options.max_work / parts,
                   &best);

@@ -4,11 +4,11 @@
 //   targets  a limit is bisected; for each one, whatever helps the op that is over it leaves, by
 //            different rules (target_search.h): every idle window of every block counts, and
 //            copies of one step may run into the next
-//   varied   as long as there is work left, schedules like the best one (dice.h)
-//   pauses   where a slowdown is allowed, the same in a longer step (stretch.h)
+//   varied   as long as there is work left, schedules like the best one (variation.h)
+//   pauses   where a slowdown is allowed, the same in a longer step (paused_step.h)
 //
-// A pure function: no clock, and dice that are thrown alike every time. The same input gives the
-// same schedule.
+// A pure function: no clock, and random choices that are the same in every run. The same input
+// gives the same schedule.
 #pragma once
 
 #include <array>

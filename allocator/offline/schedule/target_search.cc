@@ -88,16 +88,16 @@ TargetSearch::Wide TargetSearch::Evaluate(const Rule& rule, const Swap& swap, st
 }
 
 std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
-                                          const Weights& weights, const Bookings& bookings) {
+                                          const Weights& weights, const ScheduleBuilder& builder) {
   std::optional<Swap> best;
   std::size_t best_window = 0;
   Wide best_value = -1;
   work_ += windows_.size();
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (most_[i] <= best_value || !windows_[i].Spans(op, timeline_.ops())) continue;
-    const std::optional<Swap> swap = bookings.Place(windows_[i]);
+    const std::optional<Swap> swap = builder.Place(windows_[i]);
     work_ += kPlaceWork;
-    most_[i] = swap ? Evaluate(rule, *swap, limit, bookings.left()) : -1;
+    most_[i] = swap ? Evaluate(rule, *swap, limit, builder.left()) : -1;
     if (swap && !weights.empty()) most_[i] = most_[i] * weights[i] / kPlain;
     if (most_[i] <= best_value) continue;
     const bool helps =
@@ -112,16 +112,16 @@ std::optional<Swap> TargetSearch::BestFor(std::int32_t op, const Rule& rule, std
   return best;
 }
 
-Bookings TargetSearch::Run(const Rule& rule, std::int64_t limit, const Weights& weights) {
-  Bookings bookings(problem_, machine_, timeline_);
+ScheduleBuilder TargetSearch::Run(const Rule& rule, std::int64_t limit, const Weights& weights) {
+  ScheduleBuilder builder(problem_, machine_, timeline_);
   most_.assign(windows_.size(), std::numeric_limits<Wide>::max());
   while (true) {
-    work_ += bookings.left().size();
-    const std::int32_t op = NextOp(rule, limit, bookings.left());
-    if (op == timeline_.ops()) return bookings;
-    const std::optional<Swap> swap = BestFor(op, rule, limit, weights, bookings);
-    if (!swap) return bookings;
-    bookings.Book(*swap);
+    work_ += builder.left().size();
+    const std::int32_t op = NextOp(rule, limit, builder.left());
+    if (op == timeline_.ops()) return builder;
+    const std::optional<Swap> swap = BestFor(op, rule, limit, weights, builder);
+    if (!swap) return builder;
+    builder.Add(*swap);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/offline/schedule/bookings.h"
+#include "allocator/offline/schedule/schedule_builder.h"
 #include "allocator/offline/schedule/windows.h"
 
 namespace thimble::schedule {
@@ -40,9 +40,9 @@ class TargetSearch {
   using Weights = std::vector<std::uint32_t>;
   static constexpr std::uint32_t kPlain = 1024;
 
-  // Books until no op has more than `limit`, or until one of these cannot be helped. Without
+  // Adds swaps until no op has more than `limit`, or until one of these cannot be helped. Without
   // `weights` all windows count the same.
-  Bookings Run(const Rule& rule, std::int64_t limit, const Weights& weights = {});
+  ScheduleBuilder Run(const Rule& rule, std::int64_t limit, const Weights& weights = {});
 
   // The op over the limit that is served next; past the last one if there is none.
   std::int32_t NextOp(const Rule& rule, std::int64_t limit,
@@ -54,7 +54,7 @@ class TargetSearch {
   using Wide = __int128;
 
   std::optional<Swap> BestFor(std::int32_t op, const Rule& rule, std::int64_t limit,
-                              const Weights& weights, const Bookings& bookings);
+                              const Weights& weights, const ScheduleBuilder& builder);
   // Bytes over the limit that go, summed over ops.
   Wide Excess(const Swap& swap, bool weighted, std::int64_t limit,
               const std::vector<std::int64_t>& left);

@@ -1,4 +1,4 @@
-"""The peak of a stretch of a program."""
+"""The peak of part of a program."""
 
 from thimble_gpu import arenas
 

@@ -12,7 +12,7 @@ class PlannedStep {
     this.spans = this.findSpans();
     byId("plan").hidden = !history.report.figures.plan_requests && !this.plans.length;
     this.canvas = byId("planned");
-    this.canvas.hidden = !this.plans.some(plan => plan.seats.length);
+    this.canvas.hidden = !this.plans.some(plan => plan.sites.length);
     this.redraw = drawn(this.canvas, (...where) => this.draw(...where));
     this.canvas.addEventListener("pointermove", event => this.hover(event));
     this.canvas.addEventListener("pointerleave", tip.hide);
@@ -20,15 +20,15 @@ class PlannedStep {
     this.show(history.ops);
   }
 
-  // Every plan, and the gaps between them, in which none serves. A seat that moves while one does
+  // Every plan, and the gaps between them, in which none serves. A site that moves while one does
   // has two places in it.
   findPlans() {
     const {marks} = this.history, plans = [];
-    for (const i of this.history.marksOf(KIND.planned, KIND.seat)) {
+    for (const i of this.history.marksOf(KIND.planned, KIND.place)) {
       const {at, address, bytes, key} = marks;
       if (marks.kind[i] === KIND.planned)
-        plans.push({mark: i, at: at[i], height: bytes[i], bound: key[i], seats: []});
-      else plans.at(-1)?.seats.push({at: at[i], address: address[i], bytes: bytes[i],
+        plans.push({mark: i, at: at[i], height: bytes[i], bound: key[i], sites: []});
+      else plans.at(-1)?.sites.push({at: at[i], address: address[i], bytes: bytes[i],
         group: key[i]});
     }
     return plans;
@@ -44,7 +44,7 @@ class PlannedStep {
     });
     const all = plans.map((plan, i) => ({plan, from: plan.at,
       until: plans[i + 1]?.at ?? history.ops}));
-    return (steps.length ? steps : all).filter(span => span.plan?.seats.length);
+    return (steps.length ? steps : all).filter(span => span.plan?.sites.length);
   }
 
   // The step of an instant, if it began with a plan; else the last one that did.
@@ -59,13 +59,13 @@ class PlannedStep {
   // Those that came in the step, and those that were in the plan's memory before.
   blocksOf({plan, from, until}) {
     const {history} = this, {address, bytes, born, died, group, groups} = history;
-    const seats = plan.seats.filter(seat => seat.at <= until);
-    this.memory = new PlanMemory(seats);
+    const sites = plan.sites.filter(site => site.at <= until);
+    this.memory = new PlanMemory(sites);
     // By who asks, where that is known, and by size: a block that has no name is in a group of its
     // size, before it was rounded.
     const nameOf = (group, place, bytes) => (groups[group].kind === "name"
       || groups[group].kind === "key" ? group : "") + " " + place + " " + bytes;
-    const places = new Set(seats.map(seat => nameOf(seat.group, seat.address, seat.bytes)));
+    const places = new Set(sites.map(site => nameOf(site.group, site.address, site.bytes)));
     const found = [];
     for (let block = 0; block < history.blocks && born[block] <= until; ++block) {
       if (died[block] <= from || groups[group[block]].kind === "small") continue;
@@ -169,10 +169,10 @@ class PlannedStep {
 
 // The memory that places of a plan are in, without the gaps between them.
 class PlanMemory {
-  constructor(seats) {
+  constructor(sites) {
     this.runs = [];  // {from, until, offset}
     this.bytes = 0;
-    for (const {address, bytes} of [...seats].sort((a, b) => a.address - b.address)) {
+    for (const {address, bytes} of [...sites].sort((a, b) => a.address - b.address)) {
       const last = this.runs.at(-1), until = address + bytes;
       if (!last || address > last.until)
         this.runs.push({from: address, until, offset: this.bytes});

@@ -1,10 +1,9 @@
-#include "allocator/driver/nvtx_driver.h"
+#include "allocator/driver/nvtx_listener.h"
 
 #include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "allocator/base/status_macros.h"
 
 #if __has_include("nvtx3/nvToolsExtMem.h")
 #define THIMBLE_HAS_NVTX 1
@@ -63,47 +62,30 @@ void UnregisterRegion(Address address) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Driver>> NvtxDriver::Wrap(std::unique_ptr<Driver> base) {
-  return std::unique_ptr<Driver>(new NvtxDriver(std::move(base)));
+absl::StatusOr<std::unique_ptr<NvtxListener>> NvtxListener::Create() {
+  return std::unique_ptr<NvtxListener>(new NvtxListener);
 }
 
-absl::StatusOr<Address> NvtxDriver::Reserve(Bytes bytes, Bytes alignment) {
-  THIMBLE_ASSIGN_OR_RETURN(const Address address, base().Reserve(bytes, alignment));
+NvtxListener::~NvtxListener() {
+  MutexLock lock(&mutex_);
+  for (const auto& [address, heap] : heaps_) nvtxMemHeapUnregister(/*domain=*/nullptr, heap);
+}
+
+void NvtxListener::AddRange(Address address, Bytes bytes) {
   const Heap heap = RegisterHeap(address, bytes);
   MutexLock lock(&mutex_);
   heaps_[address] = heap;
-  return address;
 }
 
-// Other threads may get the addresses as soon as they are released: nothing of them is left before.
-absl::Status NvtxDriver::Release(Address address, Bytes bytes) {
-  Heap heap = nullptr;
-  {
-    MutexLock lock(&mutex_);
-    const auto found = heaps_.find(address);
-    if (found != heaps_.end()) {
-      heap = found->second;
-      heaps_.erase(found);
-      nvtxMemHeapUnregister(/*domain=*/nullptr, heap);
-    }
-  }
-  absl::Status status = base().Release(address, bytes);
-  if (status.ok() || heap == nullptr) return status;
-  heap = RegisterHeap(address, bytes);  // it is still there
-  MutexLock lock(&mutex_);
-  heaps_[address] = heap;
-  return status;
-}
-
-NvtxDriver::Heap NvtxDriver::HeapOf(Address address) {
+NvtxListener::Heap NvtxListener::HeapOf(Address address) {
   MutexLock lock(&mutex_);
   const auto after = heaps_.upper_bound(address);
   return after == heaps_.begin() ? nullptr : std::prev(after)->second;
 }
 
-void NvtxDriver::Regions::Append(const Event& event) {
+void NvtxListener::Append(const Event& event) {
   if (event.kind == EventKind::kAllocate) {
-    RegisterRegion(driver_->HeapOf(event.address), event.address, event.bytes);
+    RegisterRegion(HeapOf(event.address), event.address, event.bytes);
   } else if (event.kind == EventKind::kFree) {
     UnregisterRegion(event.address);
   }
@@ -111,19 +93,15 @@ void NvtxDriver::Regions::Append(const Event& event) {
 
 #else
 
-absl::StatusOr<std::unique_ptr<Driver>> NvtxDriver::Wrap(std::unique_ptr<Driver>) {
+absl::StatusOr<std::unique_ptr<NvtxListener>> NvtxListener::Create() {
   return absl::UnimplementedError(
       "nvtx:on needs a Thimble that was built with NVTX's headers, which CUDA's toolkit has: "
       "leave it out");
 }
-absl::StatusOr<Address> NvtxDriver::Reserve(Bytes bytes, Bytes alignment) {
-  return base().Reserve(bytes, alignment);
-}
-absl::Status NvtxDriver::Release(Address address, Bytes bytes) {
-  return base().Release(address, bytes);
-}
-NvtxDriver::Heap NvtxDriver::HeapOf(Address) { return nullptr; }
-void NvtxDriver::Regions::Append(const Event&) {}
+NvtxListener::~NvtxListener() = default;
+void NvtxListener::AddRange(Address, Bytes) {}
+NvtxListener::Heap NvtxListener::HeapOf(Address) { return nullptr; }
+void NvtxListener::Append(const Event&) {}
 
 #endif
 

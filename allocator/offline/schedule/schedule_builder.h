@@ -16,15 +16,15 @@
 
 namespace thimble::schedule {
 
-class Bookings {
+class ScheduleBuilder {
  public:
   // All three must outlive it.
-  Bookings(const Problem& problem, const Machine& machine, const Timeline& timeline);
+  ScheduleBuilder(const Problem& problem, const Machine& machine, const Timeline& timeline);
 
   // The longest absence that the engines still allow in `window`: out as early as can be, and in as
-  // late as can be. Nothing if no op would gain. More bookings never make an absence longer.
+  // late as can be. Nothing if no op would gain. More builder never make an absence longer.
   std::optional<Swap> Place(const Window& window) const;
-  void Book(const Swap& swap);
+  void Add(const Swap& swap);
 
   // What time is missing for the block of `window` to be gone while op `op` runs, which is in it:
   // before that op for the copy out, and before the end of the window for the copy in.
@@ -34,9 +34,9 @@ class Bookings {
   };
   std::optional<Lack> LackFor(const Window& window, std::int32_t op) const;
 
-  // Takes back what was booked and is not needed to keep `limit`, the latest first. The engines
-  // stay booked, so this comes last.
-  void DropWhatIsNotNeeded(std::int64_t limit);
+  // Removes the swaps that `limit` does not need, the latest first. The engines keep their
+  // copies, so this comes last.
+  void DropUnneeded(std::int64_t limit);
 
   const std::vector<std::int64_t>& left() const { return left_; }  // bytes on the device, by op
   std::int64_t peak() const;

@@ -17,7 +17,7 @@ const char* NameOf(Spread spread);
 // Nanoseconds before each op, `sum` together, at no more than a few dozen places.
 std::vector<Ns> SpreadPauses(const Problem& problem, Spread spread, Ns sum);
 
-struct Stretched {
+struct PausedStep {
   Problem problem;                  // the step with its pauses
   std::vector<std::int32_t> place;  // where each op of the step without them is in it
 
@@ -26,9 +26,9 @@ struct Stretched {
 };
 
 // `pauses` are nanoseconds before each op; no op where that is 0.
-Stretched Stretch(const Problem& problem, const std::vector<Ns>& pauses);
+PausedStep AddPauses(const Problem& problem, const std::vector<Ns>& pauses);
 
 // The same schedule for the step without pauses: ops begin later instead.
-Schedule Unstretch(const Stretched& stretched, Schedule schedule);
+Schedule RemovePauses(const PausedStep& paused, Schedule schedule);
 
 }  // namespace thimble::schedule

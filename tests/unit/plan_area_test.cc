@@ -1,5 +1,5 @@
-// Floor: cells between borders, open or not.
-#include "allocator/plan/floor.h"
+// PlanArea: cells between borders, open or not.
+#include "allocator/plan/plan_area.h"
 
 #include <vector>
 
@@ -8,17 +8,17 @@
 namespace thimble {
 namespace {
 
-class FloorTest : public testing::Test {
+class PlanAreaTest : public testing::Test {
  protected:
-  FloorTest() { floor_.Lay({40, 10, 20, 10, 30}); }
+  PlanAreaTest() { area_.Reset({40, 10, 20, 10, 30}); }
 
-  bool IsOpen(Extent place) const { return floor_.IsOpen(floor_.CellsOf(place)); }
-  void Open(Extent place) { floor_.Open(floor_.CellsOf(place)); }
+  bool IsOpen(Extent place) const { return area_.IsOpen(area_.CellsOf(place)); }
+  void Open(Extent place) { area_.Open(area_.CellsOf(place)); }
 
   // What is asked for when `place` is to be opened.
   std::vector<Extent> Rest(Extent place, bool answer) {
     std::vector<Extent> asked;
-    const bool all = floor_.OpenRest(floor_.CellsOf(place), [&](Extent extent) {
+    const bool all = area_.OpenRest(area_.CellsOf(place), [&](Extent extent) {
       asked.push_back(extent);
       return answer;
     });
@@ -26,30 +26,30 @@ class FloorTest : public testing::Test {
     return asked;
   }
 
-  Floor floor_;
+  PlanArea area_;
 };
 
-TEST_F(FloorTest, IsClosedAtFirst) {
+TEST_F(PlanAreaTest, IsClosedAtFirst) {
   EXPECT_FALSE(IsOpen({10, 20}));
-  EXPECT_EQ(floor_.OpenBytes(), 0u);
+  EXPECT_EQ(area_.OpenBytes(), 0u);
 }
 
-TEST_F(FloorTest, APlaceIsOpenIfAllItsCellsAre) {
+TEST_F(PlanAreaTest, APlaceIsOpenIfAllItsCellsAre) {
   Open({10, 20});
   Open({30, 40});
   EXPECT_TRUE(IsOpen({10, 20}));
   EXPECT_FALSE(IsOpen({10, 30}));
   Open({20, 30});
   EXPECT_TRUE(IsOpen({10, 40}));
-  floor_.Close(floor_.CellsOf({20, 40}));
+  area_.Close(area_.CellsOf({20, 40}));
   EXPECT_TRUE(IsOpen({10, 20}));
   EXPECT_FALSE(IsOpen({10, 40}));
-  EXPECT_EQ(floor_.OpenBytes(), 10u);
-  floor_.CloseAll();
-  EXPECT_EQ(floor_.OpenBytes(), 0u);
+  EXPECT_EQ(area_.OpenBytes(), 10u);
+  area_.CloseAll();
+  EXPECT_EQ(area_.OpenBytes(), 0u);
 }
 
-TEST_F(FloorTest, OnlyWhatIsClosedIsAskedFor) {
+TEST_F(PlanAreaTest, OnlyWhatIsClosedIsAskedFor) {
   Open({20, 30});
   const std::vector<Extent> asked = Rest({10, 40}, /*answer=*/true);
   ASSERT_EQ(asked.size(), 2u);
@@ -61,36 +61,36 @@ TEST_F(FloorTest, OnlyWhatIsClosedIsAskedFor) {
   EXPECT_TRUE(Rest({10, 40}, /*answer=*/false).empty());
 }
 
-TEST_F(FloorTest, ARefusalEndsTheAskingAndOpensNothing) {
+TEST_F(PlanAreaTest, ARefusalEndsTheAskingAndOpensNothing) {
   Open({20, 30});
   EXPECT_EQ(Rest({10, 40}, /*answer=*/false).size(), 1u);
-  EXPECT_EQ(floor_.OpenBytes(), 10u);
+  EXPECT_EQ(area_.OpenBytes(), 10u);
 }
 
-TEST_F(FloorTest, ANewBorderCutsACellWithoutChangingIt) {
+TEST_F(PlanAreaTest, ANewBorderCutsACellWithoutChangingIt) {
   Open({10, 20});
-  EXPECT_EQ(floor_.AddBorder(15), 1u);
-  EXPECT_EQ(floor_.AddBorder(35), 4u);
-  EXPECT_EQ(floor_.AddBorder(15), std::nullopt) << "there is one";
+  EXPECT_EQ(area_.AddBorder(15), 1u);
+  EXPECT_EQ(area_.AddBorder(35), 4u);
+  EXPECT_EQ(area_.AddBorder(15), std::nullopt) << "there is one";
   EXPECT_TRUE(IsOpen({10, 15}));
   EXPECT_TRUE(IsOpen({15, 20}));
   EXPECT_FALSE(IsOpen({20, 30}));
   EXPECT_FALSE(IsOpen({30, 35}));
-  EXPECT_EQ(floor_.OpenBytes(), 10u);
+  EXPECT_EQ(area_.OpenBytes(), 10u);
 }
 
-TEST_F(FloorTest, BordersBeyondTheEndsAddClosedCells) {
+TEST_F(PlanAreaTest, BordersBeyondTheEndsAddClosedCells) {
   Open({10, 40});
-  EXPECT_EQ(floor_.AddBorder(0), 0u);
-  EXPECT_EQ(floor_.AddBorder(50), 5u);
+  EXPECT_EQ(area_.AddBorder(0), 0u);
+  EXPECT_EQ(area_.AddBorder(50), 5u);
   EXPECT_FALSE(IsOpen({0, 10}));
   EXPECT_TRUE(IsOpen({10, 40}));
   EXPECT_FALSE(IsOpen({40, 50}));
-  EXPECT_EQ(floor_.OpenBytes(), 30u);
+  EXPECT_EQ(area_.OpenBytes(), 30u);
 }
 
-TEST(EmptyFloor, GrowsFromItsFirstBorder) {
-  Floor floor;
+TEST(EmptyPlanArea, GrowsFromItsFirstBorder) {
+  PlanArea floor;
   EXPECT_EQ(floor.AddBorder(20), 0u);
   EXPECT_EQ(floor.AddBorder(30), 1u);
   floor.Open(floor.CellsOf({20, 30}));

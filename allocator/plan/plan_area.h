@@ -1,8 +1,8 @@
-// The bytes that a plan hands out itself, cut into cells at the borders of all its places: whether
-// a place is free is one look at a row of bytes, and so is taking and leaving it.
+// The plan area: the bytes that a plan hands out itself, past the heap. The borders of all places
+// cut it into cells, so that testing, taking and leaving a place each touch one row of bytes.
 //
-// A cell is open if it is the plan's and nobody sits there. Cells that are taken are closed, and so
-// are those that belong to others: all of them at first.
+// A cell is open if it belongs to the plan and is free. Cells in use are closed, and so are those
+// that belong to the heap: at first, all of them.
 //
 // Not thread-safe: the owning Arena holds its mutex (LockRank::kArena) around every call.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace thimble {
 
-class Floor {
+class PlanArea {
  public:
   // A row of cells, by the indices of its first and its last border.
   struct Cells {
@@ -26,13 +26,13 @@ class Floor {
     std::uint32_t end = 0;
   };
 
-  // A floor with these borders, in any order; all of it is closed.
-  void Lay(std::vector<Bytes> borders);
+  // Starts anew with these borders, in any order, and all cells closed.
+  void Reset(std::vector<Bytes> borders);
   // Every cell is closed again.
   void CloseAll() { std::fill(open_.begin(), open_.end(), kClosed); }
   // Both ends of `place` are borders.
   Cells CellsOf(Extent place) const { return {IndexOf(place.begin), IndexOf(place.end)}; }
-  // Sees to it that `at` is a border. If it was none, returns its index: those of the borders from
+  // Makes `at` a border. If it was not one yet, returns its index: the indices of all borders from
   // there on have grown by one.
   std::optional<std::uint32_t> AddBorder(Bytes at);
 

@@ -1,4 +1,4 @@
-#include "allocator/offline/schedule/stretch.h"
+#include "allocator/offline/schedule/paused_step.h"
 
 #include <algorithm>
 #include <utility>
@@ -79,45 +79,45 @@ std::vector<Ns> SpreadPauses(const Problem& problem, Spread spread, Ns sum) {
   return pauses;
 }
 
-Stretched Stretch(const Problem& problem, const std::vector<Ns>& pauses) {
-  Stretched stretched;
-  std::vector<Op>& ops = stretched.problem.ops;
+PausedStep AddPauses(const Problem& problem, const std::vector<Ns>& pauses) {
+  PausedStep paused;
+  std::vector<Op>& ops = paused.problem.ops;
   for (std::size_t i = 0; i < pauses.size(); ++i) {
     const Op& op = problem.ops[i];
     if (pauses[i] > 0) ops.push_back({"pause", 0, pauses[i], op.waiting_bytes, op.waiting_bytes});
-    stretched.place.push_back(static_cast<std::int32_t>(ops.size()));
+    paused.place.push_back(static_cast<std::int32_t>(ops.size()));
     ops.push_back(op);
   }
   const std::int32_t old_count = static_cast<std::int32_t>(problem.ops.size());
   const std::int32_t count = static_cast<std::int32_t>(ops.size());
   const auto move = [&](std::int32_t op) {
-    return stretched.place[op % old_count] + op / old_count * count;
+    return paused.place[op % old_count] + op / old_count * count;
   };
-  stretched.problem.blocks = problem.blocks;
-  for (Block& block : stretched.problem.blocks) {
+  paused.problem.blocks = problem.blocks;
+  for (Block& block : paused.problem.blocks) {
     for (std::int32_t& touch : block.touches) touch = move(touch);
     // It is freed before the pause, not after it: then an op waits without it.
     if (block.dies != Block::kLives) block.dies = move(block.dies - 1) + 1;
   }
-  return stretched;
+  return paused;
 }
 
-std::int32_t Stretched::OpAt(std::int32_t op) const {
+std::int32_t PausedStep::OpAt(std::int32_t op) const {
   const std::int32_t count = static_cast<std::int32_t>(problem.ops.size());
   const std::int32_t ops = static_cast<std::int32_t>(place.size());
   const auto at = std::lower_bound(place.begin(), place.end(), op % count);
   return static_cast<std::int32_t>(at - place.begin()) + op / count * ops;
 }
 
-Schedule Unstretch(const Stretched& stretched, Schedule schedule) {
+Schedule RemovePauses(const PausedStep& paused, Schedule schedule) {
   std::vector<Ns> starts;
-  for (const std::int32_t place : stretched.place) starts.push_back(schedule.starts[place]);
+  for (const std::int32_t place : paused.place) starts.push_back(schedule.starts[place]);
   schedule.starts = std::move(starts);
   for (Swap& swap : schedule.swaps) {
-    swap.after = stretched.OpAt(swap.after);
-    swap.before = stretched.OpAt(swap.before);
-    swap.gone_from = stretched.OpAt(swap.gone_from);
-    swap.gone_until = stretched.OpAt(swap.gone_until);
+    swap.after = paused.OpAt(swap.after);
+    swap.before = paused.OpAt(swap.before);
+    swap.gone_from = paused.OpAt(swap.gone_from);
+    swap.gone_until = paused.OpAt(swap.gone_until);
   }
   return schedule;
 }

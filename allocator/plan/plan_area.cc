@@ -1,22 +1,22 @@
-#include "allocator/plan/floor.h"
+#include "allocator/plan/plan_area.h"
 
 #include <utility>
 
 namespace thimble {
 
-void Floor::Lay(std::vector<Bytes> borders) {
+void PlanArea::Reset(std::vector<Bytes> borders) {
   std::sort(borders.begin(), borders.end());
   borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
   borders_ = std::move(borders);
   open_.assign(borders_.empty() ? 0 : borders_.size() - 1, kClosed);
 }
 
-std::uint32_t Floor::IndexOf(Bytes border) const {
+std::uint32_t PlanArea::IndexOf(Bytes border) const {
   const auto found = std::lower_bound(borders_.begin(), borders_.end(), border);
   return static_cast<std::uint32_t>(found - borders_.begin());
 }
 
-std::optional<std::uint32_t> Floor::AddBorder(Bytes at) {
+std::optional<std::uint32_t> PlanArea::AddBorder(Bytes at) {
   const std::uint32_t index = IndexOf(at);
   if (index < borders_.size() && borders_[index] == at) return std::nullopt;
   if (!borders_.empty()) {
@@ -28,7 +28,7 @@ std::optional<std::uint32_t> Floor::AddBorder(Bytes at) {
   return index;
 }
 
-Floor::Cells Floor::NextClosed(Cells cells) const {
+PlanArea::Cells PlanArea::NextClosed(Cells cells) const {
   const auto end = open_.begin() + cells.end;
   const auto first = std::find(open_.begin() + cells.begin, end, kClosed);
   const auto last = std::find(first, end, kOpen);
@@ -36,7 +36,7 @@ Floor::Cells Floor::NextClosed(Cells cells) const {
           static_cast<std::uint32_t>(last - open_.begin())};
 }
 
-Bytes Floor::OpenBytes() const {
+Bytes PlanArea::OpenBytes() const {
   Bytes open = 0;
   for (std::size_t cell = 0; cell < open_.size(); ++cell) {
     if (open_[cell] == kOpen) open += borders_[cell + 1] - borders_[cell];

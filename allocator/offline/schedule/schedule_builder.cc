@@ -1,11 +1,12 @@
-#include "allocator/offline/schedule/bookings.h"
+#include "allocator/offline/schedule/schedule_builder.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace thimble::schedule {
 
-Bookings::Bookings(const Problem& problem, const Machine& machine, const Timeline& timeline)
+ScheduleBuilder::ScheduleBuilder(const Problem& problem, const Machine& machine,
+                                 const Timeline& timeline)
     : problem_(problem),
       machine_(machine),
       timeline_(timeline),
@@ -14,7 +15,7 @@ Bookings::Bookings(const Problem& problem, const Machine& machine, const Timelin
   for (const Op& op : problem.ops) left_.push_back(op.live_bytes);
 }
 
-std::optional<Swap> Bookings::Place(const Window& window) const {
+std::optional<Swap> ScheduleBuilder::Place(const Window& window) const {
   const std::int64_t bytes = problem_.blocks[window.block].bytes;
   const Ns out_ns = OutNs(machine_, bytes);
   const Ns in_ns = window.returns ? InNs(machine_, bytes) : 0;
@@ -31,7 +32,8 @@ std::optional<Swap> Bookings::Place(const Window& window) const {
   return Swap{window.block, window.after, window.before, window.returns, *out, *in, first, last};
 }
 
-std::optional<Bookings::Lack> Bookings::LackFor(const Window& window, std::int32_t op) const {
+std::optional<ScheduleBuilder::Lack> ScheduleBuilder::LackFor(const Window& window,
+                                                              std::int32_t op) const {
   const std::int64_t bytes = problem_.blocks[window.block].bytes;
   const Ns out_ns = OutNs(machine_, bytes);
   // What is not free within a step never is.
@@ -52,17 +54,17 @@ std::optional<Bookings::Lack> Bookings::LackFor(const Window& window, std::int32
   return lack;
 }
 
-void Bookings::Book(const Swap& swap) {
+void ScheduleBuilder::Add(const Swap& swap) {
   const std::int64_t bytes = BytesOf(swap);
-  out_.Book(swap.out_ns, OutNs(machine_, bytes));
-  if (swap.returns) in_.Book(swap.in_ns, InNs(machine_, bytes));
+  out_.Reserve(swap.out_ns, OutNs(machine_, bytes));
+  if (swap.returns) in_.Reserve(swap.in_ns, InNs(machine_, bytes));
   for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
     left_[op % left_.size()] -= bytes;
   }
   swaps_.push_back(swap);
 }
 
-void Bookings::DropWhatIsNotNeeded(std::int64_t limit) {
+void ScheduleBuilder::DropUnneeded(std::int64_t limit) {
   const auto change = [&](const Swap& swap, std::int64_t bytes) {
     bool is_kept = true;
     for (std::int32_t op = swap.gone_from; op < swap.gone_until; ++op) {
@@ -80,9 +82,9 @@ void Bookings::DropWhatIsNotNeeded(std::int64_t limit) {
   }
 }
 
-std::int64_t Bookings::peak() const { return *std::max_element(left_.begin(), left_.end()); }
+std::int64_t ScheduleBuilder::peak() const { return *std::max_element(left_.begin(), left_.end()); }
 
-Schedule Bookings::ToSchedule(std::string policy) const {
+Schedule ScheduleBuilder::ToSchedule(std::string policy) const {
   Schedule schedule;
   schedule.swaps = swaps_;
   std::sort(schedule.swaps.begin(), schedule.swaps.end(),

@@ -1,4 +1,4 @@
-// Chance for searches that have to be the same every time.
+// Random choices that are the same in every run, for searches near a good schedule.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace thimble::schedule {
 
-class Dice {
+class Variation {
  public:
-  // From 0 to `sides` - 1.
-  std::uint32_t Throw(std::size_t sides);
+  // A number below `count`.
+  std::uint32_t Index(std::size_t count);
 
   // Weights that lead to schedules like `best`: its windows are preferred, but for some, and every
   // window counts a little more than it does. Where several are nearly as good, others are tried.
-  TargetSearch::Weights Weigh(const std::vector<Window>& windows, const Schedule& best);
+  TargetSearch::Weights WeightsLike(const std::vector<Window>& windows, const Schedule& best);
 
  private:
   std::uint64_t state_ = 1;
