@@ -60,7 +60,7 @@ class OneParserOfOptions(Tree):
             with self.subTest(text=text):
                 self.assertTrue(house.splits_options(text))
 
-    def test_uses_are_no_list(self):
+    def test_uses_are_no_parser(self):
         self.assertFalse(house.splits_options("""row.split(","); name.partition("=")"""))
         self.assertFalse(house.splits_options("""print("limit:1GiB,", options, ":")"""))
 
@@ -70,7 +70,7 @@ class OneParserOfOptions(Tree):
             self.assertTrue(keys, table)
             text = (self.root / readme).read_text()
             for key in keys:
-                self.assertIn(f"{key}:", text, f"{readme} explains no {key}:VALUE")
+                self.assertIn(f"`{key}`", text, f"{readme} does not explain it")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,18 @@ _OWN = ",".join(f"{key}:{values}" for key, (_, values) in FRONT_OPTIONS.items())
 
 
 def entries(conf):
-    """Its keys and values as written, and what they imply. Nothing is judged."""
-    return abi.installed_core().read_conf(conf, _OWN)[0]
+    """Its keys and values as written, and what they imply. Nothing is judged. Nothing is known of
+    it in half an installation, of which `thimble doctor` tells."""
+    try:
+        return abi.installed_core().read_conf(conf, _OWN)[0]
+    except OSError:
+        return []
 
 
 def check(conf):
     """Judges it as all fronts together would. Raises ThimbleError."""
-    core = abi.installed_core()
+    try:
+        core = abi.installed_core()
+    except OSError as error:
+        raise abi.ThimbleError(f"cannot be read: {error}") from error
     core.check(core.read_conf(conf, _OWN)[1])
