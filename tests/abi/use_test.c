@@ -199,7 +199,7 @@ static void OptionsAreReadForAFront(void) {
   EXPECT_OK(thimble_read_options(NULL, NULL, NULL, NULL));
   EXPECT_INVALID(thimble_read_options(options, NULL, NULL, NULL), "unknown option 'front'");
   told[0] = 0;
-  EXPECT_INVALID(thimble_read_options("limti:1,front:bfc", own, Append, told), ", peers, front");
+  EXPECT_INVALID(thimble_read_options("limti:1,front:bfc", own, Append, told), ", front");
   EXPECT(strcmp(told, "limti=1;front=bfc;") == 0);
 
   size_t bytes = 0;
