@@ -34,6 +34,8 @@ struct thimble_arena {
 namespace thimble {
 namespace {
 
+const char* OrEmpty(const char* text) { return text == nullptr ? "" : text; }
+
 absl::StatusOr<std::unique_ptr<Driver>> OpenDriver(Options* options) {
   if (options->device == Options::kCpu) {
     if (options->memory == 0) options->memory = HalfOfTheMachine();
@@ -50,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Driver>> OpenDriver(Options* options) {
 }
 
 absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
-  THIMBLE_ASSIGN_OR_RETURN(Options options, ParseOptions(text == nullptr ? "" : text));
+  THIMBLE_ASSIGN_OR_RETURN(Options options, ParseOptions(OrEmpty(text)));
   auto created = std::make_unique<thimble_arena>();
   THIMBLE_ASSIGN_OR_RETURN(created->driver, OpenDriver(&options));
   if (options.nvtx) {
@@ -175,12 +177,35 @@ thimble_status thimble_create(const char* options, thimble_arena** arena) {
 
 thimble_status thimble_check_options(const char* options, uint64_t device_bytes) {
   return Guard([&]() -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto parsed,
-                             thimble::ParseOptions(options == nullptr ? "" : options));
+    THIMBLE_ASSIGN_OR_RETURN(const auto parsed, thimble::ParseOptions(thimble::OrEmpty(options)));
     if (device_bytes == 0 || parsed.arena.limit <= device_bytes) return absl::OkStatus();
     return absl::InvalidArgumentError("limit:" + std::to_string(parsed.arena.limit) +
                                       " is more than the device has, " +
                                       std::to_string(device_bytes));
+  });
+}
+
+thimble_status thimble_read_options(const char* options, const char* own, thimble_tell tell,
+                                    void* context) {
+  return Guard([&] {
+    if (tell != nullptr) {
+      for (const auto& [key, value] : thimble::OptionEntries(thimble::OrEmpty(options))) {
+        tell(context, key.c_str(), value.c_str());
+      }
+    }
+    return thimble::ParseOptions(thimble::OrEmpty(options), thimble::OrEmpty(own)).status();
+  });
+}
+
+thimble_status thimble_device_options(const char* options, const char* own, const char* decided,
+                                      unsigned index, char* buffer, size_t* bytes) {
+  if (bytes == nullptr) return NullArgument("bytes");
+  return Guard([&]() -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(
+        const std::string text,
+        thimble::DeviceOptions(thimble::OrEmpty(options), thimble::OrEmpty(own),
+                               thimble::OrEmpty(decided), index));
+    return thimble::CopyText(text, buffer, bytes);
   });
 }
 
@@ -349,7 +374,7 @@ thimble_status thimble_explain_text(thimble_arena* arena, const char* op, char* 
                                     size_t* bytes) {
   if (bytes == nullptr) return NullArgument("bytes");
   return With(arena, [&](Arena& own) -> absl::Status {
-    return thimble::CopyText(thimble::FormatOom(own.LastOom(), op == nullptr ? "" : op), buffer,
+    return thimble::CopyText(thimble::FormatOom(own.LastOom(), thimble::OrEmpty(op)), buffer,
                              bytes);
   });
 }

@@ -50,6 +50,21 @@ thimble_status thimble_create(const char* options, thimble_arena** arena);
  * the memory the limit must fit in; 0 if it is not known. */
 thimble_status thimble_check_options(const char* options, uint64_t device_bytes);
 
+/* For fronts, and whoever else reads THIMBLE_CONF. Tells what `options` says, in its order and as
+ * it is written, and then what that implies (swap_limit: swap:auto); after that judges it, as
+ * thimble_check_options() does. `own` names the options that only the caller knows, with their
+ * values: "front:thimble|bfc,other:on|off"; NULL if there are none. `tell` may be NULL. */
+typedef void (*thimble_tell)(void* context, const char* key, const char* value);
+thimble_status thimble_read_options(const char* options, const char* own, thimble_tell tell,
+                                    void* context);
+
+/* The options for thimble_create() that THIMBLE_CONF, in `options`, means on device number `index`
+ * of a front. `decided` is what the front has decided, in the same grammar: it counts more than
+ * `options`, and an option without a value there is left out. Devices do not share a file: `.index`
+ * is added to its path, but for the first. `buffer` and `bytes` as in thimble_snapshot(). */
+thimble_status thimble_device_options(const char* options, const char* own, const char* decided,
+                                      unsigned index, char* buffer, size_t* bytes);
+
 /* The size that `text` means wherever an option takes one: "1048576", "512KiB", "1.5GiB". */
 thimble_status thimble_parse_size(const char* text, uint64_t* bytes);
 

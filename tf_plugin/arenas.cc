@@ -5,7 +5,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/log/log.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "tf_plugin/tf_plugin.h"
@@ -33,13 +32,11 @@ absl::StatusOr<thimble_arena*> Create(const Settings& settings, const DeviceSett
 }  // namespace
 
 absl::Status ToStatus(thimble_status status) {
-  std::string text = thimble_last_error();
+  const std::string text = thimble_last_error();
   switch (status) {
     case THIMBLE_OK:
       return absl::OkStatus();
     case THIMBLE_INVALID_ARGUMENT:
-      // The core lists its own keys.
-      if (absl::StrContains(text, "the options are ")) absl::StrAppend(&text, ", front");
       return absl::InvalidArgumentError(text);
     case THIMBLE_OUT_OF_MEMORY:
       return absl::ResourceExhaustedError(text);
@@ -62,9 +59,7 @@ absl::StatusOr<thimble_arena*> OpenArena(const Settings& settings, DeviceSetting
   if (settings.limit) {
     std::uint64_t limit = 0;
     const thimble_status read = thimble_parse_size(settings.limit->c_str(), &limit);
-    if (read != THIMBLE_OK) {
-      return absl::InvalidArgumentError(absl::StrCat("option 'limit': ", thimble_last_error()));
-    }
+    if (read != THIMBLE_OK) return ToStatus(read);
     if (device.limit != 0 && limit > device.limit) {
       LOG(WARNING) << "Thimble: limit:" << *settings.limit << " is more than TensorFlow allows for "
                    << "GPU:" << device.index << ", " << device.limit
@@ -72,7 +67,7 @@ absl::StatusOr<thimble_arena*> OpenArena(const Settings& settings, DeviceSetting
     }
     device.limit = device.limit == 0 ? limit : std::min(device.limit, limit);
   }
-  if (settings.preallocate) device.preallocate = *settings.preallocate == "on";
+  device.preallocate = settings.preallocate.value_or(device.preallocate);
   absl::StatusOr<thimble_arena*> arena = Create(settings, device);
   if (absl::IsResourceExhausted(arena.status()) && device.preallocate) {
     LOG(WARNING) << "Thimble: " << device.limit << " bytes cannot be had in advance ("

@@ -59,7 +59,7 @@ std::string SuffixOf(int index) { return index == 0 ? "" : absl::StrCat("_", ind
 std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_arena* arena,
                                               int index) {
   constexpr auto kMemoryType = tsl::AllocatorMemoryType::kHostPageable;
-  if (settings.front == Settings::Front::kBfc) {
+  if (settings.is_bfc()) {
     tsl::BFCAllocator::Options options;
     options.allow_growth = false;  // BFC at its best
     options.allow_retry_on_failure = settings.retry_ms > 0;

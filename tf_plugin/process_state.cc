@@ -127,7 +127,7 @@ absl::Status ProcessState::Serve(const GPUOptions& options, tsl::TfDeviceId id,
   const auto bus = static_cast<std::size_t>(BusIdForGPU(id));
   if (bus >= gpu_visitors_.size()) gpu_visitors_.resize(bus + 1);
   // Visitors register memory with a network card: region by region, and it must stay as it is.
-  const bool bfc = settings_->front == Settings::Front::kBfc || !gpu_visitors_[bus].empty();
+  const bool bfc = settings_->is_bfc() || !gpu_visitors_[bus].empty();
 
   DeviceSettings device;
   device.index = id.value();

@@ -1,92 +1,92 @@
 #include "tf_plugin/settings.h"
 
-#include <set>
+#include <new>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "allocator/thimble.h"
+#include "tf_plugin/arenas.h"
 
 namespace thimble::tf {
 namespace {
 
-constexpr int kLongestRetryMs = 600000;
+constexpr char kOwnOptions[] =
+#define THIMBLE_TENSORFLOW_OPTION(key, initial, values, meaning) #key ":" values ","
+#include "tf_plugin/options.def"
+    ;
 
-absl::Status BadValue(absl::string_view key, absl::string_view value, absl::string_view expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("option '", key, "': '", value, "' is not ", expected));
-}
-
-absl::Status Read(absl::string_view key, absl::string_view value, Settings* settings) {
+// Takes what means something to the plugin. Whether a value is valid is the core's to say.
+absl::Status Take(absl::string_view key, absl::string_view value, Settings* settings) {
+#define THIMBLE_TENSORFLOW_OPTION(name, initial, values, meaning) \
+  if (key == #name) settings->name = std::string(value);
+#include "tf_plugin/options.def"
   if (key == "device") {
     if (value != "cpu") {
-      return BadValue(key, value, "'cpu'. TensorFlow chooses the GPUs: leave it out");
+      return absl::InvalidArgumentError(
+          absl::StrCat("option 'device': '", value,
+                       "' is not 'cpu'. TensorFlow chooses the GPUs: leave it out"));
     }
     settings->cpu = true;
-  } else if (key == "front") {
-    if (value != "thimble" && value != "bfc") return BadValue(key, value, "'thimble' or 'bfc'");
-    settings->front = value == "bfc" ? Settings::Front::kBfc : Settings::Front::kThimble;
   } else if (key == "peers") {
     return absl::InvalidArgumentError(
         "option 'peers': TensorFlow says which GPUs share memory: leave it out");
   } else if (key == "retry_ms") {
-    if (!absl::SimpleAtoi(value, &settings->retry_ms) || settings->retry_ms < 0 ||
-        settings->retry_ms > kLongestRetryMs) {
-      return BadValue(key, value, "a number of milliseconds from 0 to 600000");
-    }
+    if (!absl::SimpleAtoi(value, &settings->retry_ms)) settings->retry_ms = 0;
   } else if (key == "limit") {
     settings->limit = std::string(value);
   } else if (key == "preallocate") {
-    if (value != "on" && value != "off") return BadValue(key, value, "'on' or 'off'");
-    settings->preallocate = std::string(value);
-  } else {
-    if (key == "swap") settings->swap = value != "off";
-    // Alone, either of them means that; with swap:off the core refuses them.
-    if (key == "swap_limit" || key == "swap_slowdown") settings->swap = true;
-    settings->others.emplace_back(key, value);
+    settings->preallocate = value == "on";
+  } else if (key == "swap") {
+    settings->swap = value != "off";
   }
   return absl::OkStatus();
 }
 
+struct Reading {
+  Settings settings;
+  absl::Status refusal;
+};
+
 }  // namespace
 
-absl::StatusOr<Settings> ParseSettings(absl::string_view conf) {
-  Settings settings;
-  std::set<std::string> seen;
-  for (const absl::string_view entry : absl::StrSplit(conf, ',', absl::SkipWhitespace())) {
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(entry, absl::MaxSplits(':', 1));
-    const absl::string_view key = absl::StripAsciiWhitespace(parts.first);
-    const absl::string_view value = absl::StripAsciiWhitespace(parts.second);
-    if (!seen.insert(std::string(key)).second) {
-      return absl::InvalidArgumentError(absl::StrCat("option '", key, "' is given twice"));
-    }
-    if (absl::Status status = Read(key, value, &settings); !status.ok()) return status;
-  }
-  if (settings.swap && settings.front == Settings::Front::kBfc) {
+absl::StatusOr<Settings> ParseSettings(const std::string& conf) {
+  Reading reading;
+  const auto take = [](void* context, const char* key, const char* value) {
+    auto* const into = static_cast<Reading*>(context);
+    into->refusal.Update(Take(key, value, &into->settings));
+  };
+  const thimble_status status = thimble_read_options(conf.c_str(), kOwnOptions, take, &reading);
+  if (!reading.refusal.ok()) return reading.refusal;
+  if (status != THIMBLE_OK) return ToStatus(status);
+  if (reading.settings.swap && reading.settings.is_bfc()) {
     return absl::InvalidArgumentError(
         "option 'swap': BFC hands out parts of blocks, which cannot leave: leave front:bfc out");
   }
-  return settings;
+  reading.settings.conf = conf;
+  return reading.settings;
 }
 
 std::string CoreOptions(const Settings& settings, const DeviceSettings& device) {
-  std::vector<std::string> entries;
-  const auto add = [&entries](absl::string_view key, absl::string_view value) {
-    entries.push_back(absl::StrCat(key, ":", value));
+  const std::string decided = absl::StrCat(
+      "device:", settings.cpu ? "cpu" : absl::StrCat(device.ordinal),
+      ",limit:", device.limit == 0 ? "" : absl::StrCat(device.limit),
+      ",preallocate:", device.preallocate ? "on" : "", ",peers:", absl::StrJoin(device.peers, "+"),
+      ",retry_ms:");  // TfAllocator waits, not the arena
+  const auto write = [&](char* buffer, std::size_t* bytes) {
+    const thimble_status status =
+        thimble_device_options(settings.conf.c_str(), kOwnOptions, decided.c_str(),
+                               static_cast<unsigned>(device.index), buffer, bytes);
+    if (status != THIMBLE_OK) throw std::bad_alloc();  // nothing else is wrong with what was parsed
   };
-  add("device", settings.cpu ? "cpu" : absl::StrCat(device.ordinal));
-  if (device.limit != 0) add("limit", absl::StrCat(device.limit));
-  if (device.preallocate) add("preallocate", "on");
-  if (!device.peers.empty()) add("peers", absl::StrJoin(device.peers, "+"));
-  for (const auto& [key, value] : settings.others) {
-    // One file per device: two writers would spoil it.
-    const bool is_file = key == "log" || key == "plan_file";
-    add(key, is_file && device.index > 0 ? absl::StrCat(value, ".", device.index) : value);
-  }
-  return absl::StrJoin(entries, ",");
+  std::size_t bytes = 0;
+  write(nullptr, &bytes);
+  std::string options(bytes, '\0');
+  write(options.data(), &bytes);
+  options.pop_back();  // the final zero
+  return options;
 }
 
 }  // namespace thimble::tf

@@ -1,34 +1,31 @@
-// THIMBLE_CONF as the plugin reads it: some keys are its own, the rest is the core's.
+// THIMBLE_CONF as the plugin reads it. The core parses it, and is told the plugin's own keys.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace thimble::tf {
 
 struct Settings {
-  enum class Front {
-    kThimble,  // blocks come from the arena
-    kBfc,      // TensorFlow's BFC cuts up regions that come from the arena
-  };
-  bool cpu = false;  // serve the CPU device
-  Front front = Front::kThimble;
+#define THIMBLE_TENSORFLOW_OPTION(key, initial, values, meaning) std::string key = initial;
+#include "tf_plugin/options.def"
+  std::string conf;      // all of it, accepted by the core
+  bool cpu = false;      // serve the CPU device
   int retry_ms = 10000;  // as BFC: how long a request that does not fit waits for frees
-  bool swap = false;     // bytes of idle tensors may leave the device: ops announce what they use
+  bool swap = false;     // idle tensors may leave or are watched: ops announce their use
   std::optional<std::string> limit;  // as it was written
-  std::optional<std::string> preallocate;
-  std::vector<std::pair<std::string, std::string>> others;  // as they were written, for the core
+  std::optional<bool> preallocate;
+
+  bool is_bfc() const { return front == "bfc"; }
 };
 
-// Refuses what the plugin can judge itself; thimble_create() judges the rest.
-absl::StatusOr<Settings> ParseSettings(absl::string_view conf);
+// Refuses what the core refuses, and what is TensorFlow's to choose.
+absl::StatusOr<Settings> ParseSettings(const std::string& conf);
 
 // What TensorFlow says about one of its devices.
 struct DeviceSettings {

@@ -5,7 +5,9 @@
 
 namespace thimble::tf {
 
-// True if `conf`, the grammar of THIMBLE_CONF, has the entry device:cpu.
+// True if `conf`, the grammar of THIMBLE_CONF, has the entry device:cpu. The core's parser says what
+// the text means, but this has to be known before there is a core: load.cc asks it in every process
+// that imports TensorFlow, and one that did not ask for Thimble must load nothing.
 inline bool NamesCpu(const char* conf) {
   constexpr char kSpace[] = " \t";
   const auto take = [&](const char* word) {

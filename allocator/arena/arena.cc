@@ -34,7 +34,7 @@ absl::StatusOr<SpaceOptions> FitToDriver(const ArenaOptions& options,
   SpaceOptions fitted;
   fitted.stitch = options.stitch;
   fitted.plan = options.plan;
-  fitted.swap = options.swap;
+  fitted.swap = options.swap == SwapMode::kAuto;
   fitted.chunk_bytes = std::max(options.chunk_bytes, device.granularity);
   if (!IsPowerOfTwo(fitted.chunk_bytes)) {
     return absl::InvalidArgumentError(
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(const ArenaOptions& options
                            SmallMarks::Create(space->home().capacity(), fitted.chunk_bytes));
   if (options.preallocate) THIMBLE_RETURN_IF_ERROR(space->Grow(fitted.limit));
   std::unique_ptr<Arena> arena(new Arena(options, std::move(space), std::move(marks), listener));
-  if (options.swap || options.watch) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
+  if (options.swap != SwapMode::kOff) THIMBLE_RETURN_IF_ERROR(arena->StartSwapping());
   return arena;
 }
 
@@ -101,9 +101,10 @@ absl::Status Arena::StartSwapping() {
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   const Bytes limit =
       options_.host_limit == 0 ? HalfOfTheMachine() : RoundUp(options_.host_limit, page);
-  THIMBLE_ASSIGN_OR_RETURN(swapper_, Swapper::Create(space_.get(), &mutex_,
-                                                     {limit, options_.watch, options_.swap_limit,
-                                                      options_.swap_slowdown, &log_}));
+  THIMBLE_ASSIGN_OR_RETURN(
+      swapper_, Swapper::Create(space_.get(), &mutex_,
+                                {limit, options_.swap == SwapMode::kWatch, options_.swap_limit,
+                                 options_.swap_slowdown, &log_}));
   return absl::OkStatus();
 }
 

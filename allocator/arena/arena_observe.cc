@@ -127,7 +127,7 @@ ArenaStats Arena::StatsLocked() {
   stats.stitch_hits = space_->stitch_hits();
   stats.out_of_memory = out_of_memory_;
   static_cast<PlanStats&>(stats) = space_->plan_stats();
-  if (options_.swap) static_cast<SwapStats&>(stats) = swapper_->stats();
+  if (options_.swap == SwapMode::kAuto) static_cast<SwapStats&>(stats) = swapper_->stats();
   return stats;
 }
 

@@ -1,9 +1,11 @@
-// What a user can choose, as one string: "key:value,key:value", the grammar of THIMBLE_CONF.
+// What a user can choose, as one string: "key:value,key:value", the grammar of THIMBLE_CONF. This
+// is its only parser: fronts and Python ask it through thimble.h.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,40 +15,48 @@
 
 namespace thimble {
 
+enum class SwapMode {
+  kOff,
+  kWatch,  // idle blocks stay, but who uses them is known: for OomReport
+  kAuto,   // idle blocks leave the device when memory is short
+};
+
+// What the fields mean is in options.def.
 struct ArenaOptions {
-  Bytes limit = 0;                     // most bytes to take from the driver; 0: all the device has
-  bool preallocate = false;            // take all of it at once instead of growing
-  Bytes chunk_bytes = 2 * kMiB;        // the unit of stitching; raised to the driver's granularity
-  bool stitch = true;                  // build blocks from pieces that are not contiguous
-  bool plan = false;                   // learn what training repeats and where it fits best
-  std::string plan_file;               // what is learned is kept there; "": nowhere
-  bool swap = false;                   // idle blocks leave the device when memory is short
-  bool watch = false;                  // they stay, but who uses them is known: for OomReport
-  Bytes swap_limit = 0;                // leave when so much is reserved; 0: when there is no more
-  std::uint64_t swap_slowdown = 0;     // ppm that may be lost to need less; 0: leave when they must
-  Bytes host_limit = 0;                // most bytes of them on the host; 0: half of the machine's
-  bool magazines = true;               // let threads keep small blocks
-  std::chrono::milliseconds retry{0};  // how long a request that does not fit waits for frees
+#define THIMBLE_OPTION(key, kind, type, field, initial, meaning)
+#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, meaning) type field = initial;
+#include "allocator/arena/options.def"
+  bool magazines = true;  // let threads keep small blocks: no option, for tests
 };
 
 struct Options {
   static constexpr int kCpu = -1;
-  int device = 0;                // CUDA ordinal, or kCpu: host memory stands in for a device
-  Bytes memory = 0;              // of the cpu device; 0: half of the machine's
-  std::string driver;            // CUDA driver library to open; "": the one the loader finds
-  std::vector<int> peers;        // CUDA ordinals that may read and write this device's memory too
-  std::string log;               // event log from the start on; "": none
-  std::uint64_t log_events = 0;  // after so many it ends; 0: never
-  bool nvtx = false;             // tell tools where blocks are
+#define THIMBLE_OPTION(key, kind, type, field, initial, meaning) type field = initial;
+#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, meaning)
+#include "allocator/arena/options.def"
   ArenaOptions arena;
 };
 
 // A size as options give it: as ParseBytes(), but not zero.
 absl::Status ParseSize(absl::string_view value, Bytes* bytes);
 
+// One "key:value".
+using OptionEntry = std::pair<std::string, std::string>;
+
+// What a text says, in its order, and then what that implies: swap_limit means swap:auto. Nothing
+// is judged; a key without a value has "".
+std::vector<OptionEntry> OptionEntries(absl::string_view text);
+
 // Every key at most once; unknown keys, bad values and contradictions are refused with a message
-// that names them and the valid choices. Empty text means all defaults.
-absl::StatusOr<Options> ParseOptions(absl::string_view text);
+// that names them and the valid choices. Empty text means all defaults. `own` are options that only
+// a front knows, with their values: "front:thimble|bfc". They are checked, and mean nothing here.
+absl::StatusOr<Options> ParseOptions(absl::string_view text, absl::string_view own = "");
+
+// The text that `text`, for a front with options of its `own`, means on its device number `index`.
+// What is in `decided` counts more; what has no value there is left out. Two devices never write
+// one file: all but the first have their number at the end of its path.
+absl::StatusOr<std::string> DeviceOptions(absl::string_view text, absl::string_view own,
+                                          absl::string_view decided, unsigned index);
 
 // All options with their values, in the same grammar.
 std::string FormatOptions(const Options& options);

@@ -43,11 +43,14 @@ Tag: py3-none-linux_x86_64
 """
 
 VERSIONS = '''\
-"""This version, and the frameworks it fits. Written when the wheel was made."""
+"""This version, the frameworks it fits, and what their fronts know. Written when the wheel was
+made."""
 
 __version__ = "{version}"
 TENSORFLOW_VERSION = "{tensorflow}"
 JAXLIB_VERSIONS = {jaxlib!r}
+# Options of the fronts: whose they are, and their values.
+FRONT_OPTIONS = {front_options!r}
 '''
 
 ENTRY_POINTS = """\
@@ -63,6 +66,7 @@ def parse():
     parser.add_argument("--readme", type=pathlib.Path, required=True)
     parser.add_argument("--license", type=pathlib.Path, required=True)
     parser.add_argument("--tensorflow-header", type=pathlib.Path, required=True)
+    parser.add_argument("--front-options", type=pathlib.Path, nargs="+", required=True)
     parser.add_argument("--plugin", type=pathlib.Path, required=True)
     parser.add_argument("--package", type=pathlib.Path, nargs="+", required=True)
     parser.add_argument("--top", type=pathlib.Path, nargs="+", required=True)
@@ -83,6 +87,13 @@ def jaxlib_versions(top):
     return ast.literal_eval(found.group(1))
 
 
+def front_options(tables):
+    """{key: (framework, values)} of the fronts' tables, options.def."""
+    option = re.compile(r'^THIMBLE_([A-Z]+)_OPTION\((\w+), "\w+", "([\w|]+)"', re.MULTILINE)
+    return {key: (framework.lower(), values) for table in tables
+            for framework, key, values in option.findall(table.read_text())}
+
+
 def lay_out(options, site):
     """Everything but RECORD, as it will lie in site-packages."""
     package = site / "thimble_gpu"
@@ -95,7 +106,7 @@ def lay_out(options, site):
         shutil.copyfile(file, place)
     (package / "version.py").write_text(VERSIONS.format(
         version=options.version, tensorflow=tensorflow_version(options.tensorflow_header),
-        jaxlib=jaxlib_versions(options.top)))
+        jaxlib=jaxlib_versions(options.top), front_options=front_options(options.front_options)))
     for file in options.top:
         shutil.copyfile(file, site / file.name)
     information = site / f"thimble_gpu-{options.version}.dist-info"

@@ -184,6 +184,38 @@ static void SnapshotIsJsonOfTheAnnouncedSize(thimble_arena* arena) {
   EXPECT_OK(thimble_free(arena, block, 0));
 }
 
+/* Appends "key=value;" to the text in `context`. */
+static void Append(void* context, const char* key, const char* value) {
+  char* const end = (char*)context + strlen(context);
+  sprintf(end, "%s=%s;", key, value);
+}
+
+static void OptionsAreReadForAFront(void) {
+  const char own[] = "front:thimble|bfc";
+  const char options[] = "front:bfc,swap_limit:1GiB,log:/a";
+  char told[200] = "";
+  EXPECT_OK(thimble_read_options(options, own, Append, told));
+  EXPECT(strcmp(told, "front=bfc;swap_limit=1GiB;log=/a;swap=auto;") == 0);
+  EXPECT_OK(thimble_read_options(NULL, NULL, NULL, NULL));
+  EXPECT_INVALID(thimble_read_options(options, NULL, NULL, NULL), "unknown option 'front'");
+  told[0] = 0;
+  EXPECT_INVALID(thimble_read_options("limti:1,front:bfc", own, Append, told), ", front");
+  EXPECT(strcmp(told, "limti=1;front=bfc;") == 0);
+
+  size_t bytes = 0;
+  EXPECT_OK(thimble_device_options(options, own, "device:1,swap_limit:", 1, NULL, &bytes));
+  EXPECT(bytes == sizeof("device:1,log:/a.1"));
+  EXPECT_OK(thimble_device_options(options, own, "device:1,swap_limit:", 1, told, &bytes));
+  EXPECT(strcmp(told, "device:1,log:/a.1") == 0);
+  --bytes;
+  EXPECT_INVALID(thimble_device_options(options, own, "device:1,swap_limit:", 1, told, &bytes),
+                 "too small");
+  EXPECT_OK(thimble_device_options(NULL, NULL, NULL, 0, told, &bytes));
+  EXPECT(strcmp(told, "") == 0);
+  EXPECT_INVALID(thimble_device_options(options, NULL, NULL, 0, told, &bytes), "'front'");
+  EXPECT_INVALID(thimble_device_options(options, own, NULL, 0, told, NULL), "bytes is null");
+}
+
 static void OptionsAreCheckedWithoutADevice(void) {
   EXPECT_OK(thimble_check_options(NULL, 0));
   EXPECT_OK(thimble_check_options("device:7,limit:4GiB", 0));
@@ -248,6 +280,7 @@ int main(void) {
   SnapshotIsJsonOfTheAnnouncedSize(arena);
   TheLogRecordsWhatHappens(arena);
   OptionsAreCheckedWithoutADevice();
+  OptionsAreReadForAFront();
   AStreamCanEnd(arena);
 
   /* What the arena calls its options makes the same arena again. */

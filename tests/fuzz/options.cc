@@ -1,5 +1,5 @@
 // ParseOptions: any text is either refused with a message, or it means the same when it is written
-// out and read again.
+// out and read again, or is made a device's own.
 #include "allocator/arena/options.h"
 
 #include <string>
@@ -29,5 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_EXPECT(again.ok());
   FUZZ_EXPECT(AreEqual(*options, *again));
   FUZZ_EXPECT(thimble::FormatOptions(*again) == text);
+  const auto of_device = thimble::DeviceOptions(text, "", "", 1);
+  FUZZ_EXPECT(of_device.ok() && thimble::ParseOptions(*of_device).ok());
   return 0;
 }

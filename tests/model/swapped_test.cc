@@ -38,7 +38,7 @@ class Ops {
     ArenaOptions options;
     options.limit = kLimit;
     options.chunk_bytes = kChunk;
-    options.swap = true;
+    options.swap = SwapMode::kAuto;
     options.host_limit = 4 * kLimit;
     arena_ = Arena::Create(options, &faults_).value();
   }

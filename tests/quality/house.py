@@ -24,10 +24,24 @@ MOST_LINES = 16000  # of LIBRARY
 # The one list of a fact, and how it names one.
 FACTS = {
     "statistics": ("allocator/base/statistics.def", re.compile(r"STATISTIC\(([a-z_]+), \"")),
-    "options": ("allocator/arena/options.cc", re.compile(r"^    \{\"([a-z_]+)\",$", re.MULTILINE)),
+    "options": ("allocator/arena/options.def", re.compile(r"^THIMBLE_(?:ARENA_)?OPTION\((\w+),",
+                                                          re.MULTILINE)),
     "events": ("allocator/base/events.def", re.compile(r"^THIMBLE_EVENT\(\w+, \"(\w+)\"",
                                                        re.MULTILINE)),
 }
+
+# The parser of THIMBLE_CONF, and what has to know before there is a core.
+PARSERS = ["allocator/arena/options.cc", "tf_plugin/wanted.h"]
+# A text is taken apart at a comma or a colon.
+SPLIT = re.compile(r"""(?:Split|split|partition|find\w*|take|chr|MaxSplits|index\w*)\(
+                       (?:[^()]*,\ )?["'](,|:)["']""", re.VERBOSE)
+SPLIT_LINES = 5  # of the code that does both
+# Options that fronts have besides the core's, and where users read about them.
+FRONTS = {
+    "tf_plugin/options.def": "tf_plugin/README.md",
+    "xla_plugin/driver_front/options.def": "xla_plugin/README.md",
+}
+FRONT_OPTION = re.compile(r"^THIMBLE_[A-Z]+_OPTION\((\w+),", re.MULTILINE)
 
 
 def sources(root=suite.ROOT):
@@ -91,6 +105,18 @@ def places(fact, files):
                     if path != own and "_test." not in path and lists(names, text)]
 
 
+def splits_options(text):
+    """Whether a text has code that takes "key:value,key:value" apart."""
+    found = [set(SPLIT.findall(line)) for line in text.splitlines()]
+    return any({",", ":"} <= set().union(*found[first:first + SPLIT_LINES])
+               for first in range(len(found)))
+
+
+def parsers(files):
+    """The product's sources that take options apart."""
+    return [path for path, text in files.items() if is_product(path) and splits_options(text)]
+
+
 # --- The command ----------------------------------------------------------------------------------
 
 
@@ -119,6 +145,7 @@ def main():
     for fact in FACTS:
         found = places(fact, files)
         print(f"  {len(found):6}  {len(names_of(fact, files))} {fact}: {', '.join(found)}")
+    print(f"what takes THIMBLE_CONF apart: {', '.join(parsers(files))}")
     return 0 if total <= MOST_LINES else 1
 
 

@@ -45,7 +45,7 @@ class SwapRace : public testing::Test {
     ArenaOptions options;
     options.limit = kLimit;
     options.chunk_bytes = kPage;
-    options.swap = true;
+    options.swap = SwapMode::kAuto;
     options.retry = std::chrono::seconds(10);
     arena_ = Arena::Create(options, streams_.get()).value();
     for (Address& block : shared_) block = Make(7);

@@ -37,10 +37,10 @@ TEST(Wanted, OnlyTheTwoVariablesWakeThimble) {
 TEST(Settings, OwnKeysAreReadAndTheOthersHandedOn) {
   const absl::StatusOr<Settings> settings = ParseSettings(
       "front:bfc, limit : 4GiB,preallocate:off,retry_ms:250,log:/a:b/c,chunk:4MiB,"
-      "plan_file:/d");
+      "plan:auto,plan_file:/d");
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_FALSE(settings->cpu);
-  EXPECT_EQ(settings->front, Settings::Front::kBfc);
+  EXPECT_EQ(settings->front, "bfc");
   EXPECT_EQ(settings->retry_ms, 250);
   EXPECT_EQ(settings->limit, "4GiB");
   DeviceSettings device;
@@ -51,7 +51,7 @@ TEST(Settings, OwnKeysAreReadAndTheOthersHandedOn) {
   device.peers = {0, 1};
   EXPECT_EQ(CoreOptions(*settings, device),
             "device:2,limit:1000,preallocate:on,peers:0+1,log:/a:b/c.1,chunk:4MiB,"
-            "plan_file:/d.1");
+            "plan:auto,plan_file:/d.1");
 }
 
 TEST(Settings, SwapIsForTheCoreAndForDevices) {
@@ -62,13 +62,14 @@ TEST(Settings, SwapIsForTheCoreAndForDevices) {
   EXPECT_TRUE(settings->swap);
   EXPECT_TRUE(ParseSettings("device:cpu,swap_limit:1GiB")->swap);
   EXPECT_TRUE(ParseSettings("device:cpu,swap_slowdown:5%")->swap);
+  EXPECT_TRUE(ParseSettings("device:cpu,swap:watch")->swap) << "ops announce what they use";
   EXPECT_EQ(CoreOptions(*settings, {}), "device:cpu,swap:auto");
 }
 
 TEST(Settings, DefaultsAreTensorFlows) {
   const absl::StatusOr<Settings> settings = ParseSettings("");
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->front, Settings::Front::kThimble);
+  EXPECT_EQ(settings->front, "thimble");
   EXPECT_EQ(settings->retry_ms, 10000);
   EXPECT_EQ(CoreOptions(*settings, {}), "device:0");
   EXPECT_EQ(CoreOptions(*ParseSettings("device:cpu"), {}), "device:cpu");
@@ -82,10 +83,15 @@ TEST(Settings, MistakesAreNamedWithTheRemedy) {
   EXPECT_THAT(ErrorOf("preallocate:yes"), HasSubstr("'on' or 'off'"));
   EXPECT_THAT(ErrorOf("swap:auto,front:bfc"), HasSubstr("leave front:bfc out"));
   EXPECT_THAT(ErrorOf("chunk:2MiB,chunk:4MiB"), HasSubstr("'chunk' is given twice"));
+  EXPECT_THAT(ErrorOf("front:bfc,front:bfc"), HasSubstr("'front' is given twice"));
+  EXPECT_THAT(ErrorOf("swap_limit:1GiB,front:bfc"), HasSubstr("leave front:bfc out"));
+  EXPECT_THAT(ErrorOf("cumemalloc:driver"), HasSubstr("unknown option 'cumemalloc'"));
 }
 
 absl::StatusOr<thimble_arena*> Open(const std::string& conf, DeviceSettings device = {}) {
-  return OpenArena(*ParseSettings("device:cpu," + conf), device);
+  const absl::StatusOr<Settings> settings = ParseSettings("device:cpu," + conf);
+  if (!settings.ok()) return settings.status();
+  return OpenArena(*settings, device);
 }
 
 TEST(Arenas, TheLowerOfTwoLimitsCounts) {
@@ -129,7 +135,7 @@ TEST(Arenas, WhatTheCoreRefusesIsTold) {
     return std::string(arena.status().message());
   };
   EXPECT_THAT(error("limti:1GiB"), HasSubstr("unknown option 'limti': the options are device"));
-  EXPECT_THAT(error("limti:1GiB"), HasSubstr("front"));
+  EXPECT_THAT(error("limti:1GiB"), HasSubstr(", front"));
   EXPECT_THAT(error("limit:lots"), HasSubstr("lots"));
   EXPECT_THAT(error("memory:1GiB,limit:2GiB"), HasSubstr("limit:2147483648"));
 }

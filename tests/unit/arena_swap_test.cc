@@ -19,7 +19,7 @@ constexpr Bytes kBlock = 8 * kChunk;
 class ArenaSwap : public ArenaTest {
  protected:
   void MakeSwapping(Bytes limit, Bytes host_limit = 0, ArenaOptions options = {}) {
-    options.swap = true;
+    options.swap = SwapMode::kAuto;
     options.host_limit = host_limit;
     Make(limit, options);
   }

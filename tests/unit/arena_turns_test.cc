@@ -20,7 +20,7 @@ class ArenaTurns : public ArenaTest {
  protected:
   void SetUp() override {
     ArenaOptions options;
-    options.swap = true;
+    options.swap = SwapMode::kAuto;
     Make(4 * kChunk, options);
     Allocate(4 * kChunk);
   }

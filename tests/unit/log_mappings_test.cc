@@ -201,7 +201,7 @@ TEST_F(LogMappings, ARefusalIsExplainedOnceUntilItIsServed) {
 TEST_F(LogMappings, WhatLeavesAndComesBackIsTold) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
-  options.swap = true;
+  options.swap = SwapMode::kAuto;
   Make(2 * kBlock, options);
   Start();
   const Address first = Allocate(kBlock);

@@ -132,7 +132,7 @@ TEST_F(LogTrace, ALogTellsWhatPlansDid) {
 TEST_F(LogTrace, OpsBecomeAccesses) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
-  options.swap = true;
+  options.swap = SwapMode::kAuto;
   Make(16 * kBlock, options);
   const std::string path = ::testing::TempDir() + "/log_ops_test.log";
   ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
@@ -161,7 +161,7 @@ TEST_F(LogTrace, OpsBecomeAccesses) {
 TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
-  options.swap = true;
+  options.swap = SwapMode::kAuto;
   Make(2 * kBlock, options);
   const std::string path = ::testing::TempDir() + "/log_swap_test.log";
   ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());

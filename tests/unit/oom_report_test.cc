@@ -207,8 +207,7 @@ class Swapping : public OutOfMemory {
                 Bytes host_limit = 0) {
     ArenaOptions options;
     options.host_limit = host_limit;
-    options.swap = swap;
-    options.watch = !swap;
+    options.swap = swap ? SwapMode::kAuto : SwapMode::kWatch;
     Make(kDevice, options);
     const std::vector<Address> blocks = Fill(4, kBlock);
     const auto used = absl::MakeConstSpan(blocks).first(idle);
@@ -250,7 +249,7 @@ TEST_F(Swapping, ItIsNotNamedWhereTheHostHasTooLittleRoom) {
 
 TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
   ArenaOptions options;
-  options.watch = true;
+  options.swap = SwapMode::kWatch;
   Make(kDevice, options);
   constexpr std::chrono::milliseconds kStep{20};
   for (std::uint64_t step = 1; step <= 3; ++step) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/unit/device.h"
@@ -12,6 +13,7 @@ namespace thimble {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
@@ -51,10 +53,11 @@ TEST(Options, EveryKeyIsRead) {
 TEST(Options, SwappingHasAHostLimit) {
   const auto options = ParseOptions("swap:auto,host_limit:2GiB");
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_TRUE(options->arena.swap);
+  EXPECT_EQ(options->arena.swap, SwapMode::kAuto);
   EXPECT_EQ(options->arena.host_limit, 2 * kGiB);
   EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("say swap:auto"));
-  EXPECT_TRUE(ParseOptions("swap_limit:1GiB")->arena.swap) << "why else would it be given";
+  EXPECT_TRUE(ParseOptions("swap_limit:1GiB")->arena.swap == SwapMode::kAuto)
+      << "why else would it be given";
   EXPECT_EQ(ParseOptions("swap_limit:1GiB")->arena.swap_limit, kGiB);
   EXPECT_EQ(ParseOptions("swap_slowdown:5%")->arena.swap_slowdown, 50000u);
   EXPECT_EQ(ParseOptions("swap:auto,swap_slowdown:0.5")->arena.swap_slowdown, 5000u);
@@ -131,6 +134,40 @@ TEST(Options, AnUnknownKeyIsNamedAndTheKnownOnesListed) {
 
 TEST(Options, AKeyGivenTwiceIsRefused) {
   EXPECT_THAT(ErrorOf("limit:1GiB,limit:2GiB"), HasSubstr("'limit' is given twice"));
+}
+
+TEST(Options, EntriesAreToldWithWhatTheyImplyAndNotJudged) {
+  const auto entries = [](const char* text) {
+    return absl::StrJoin(OptionEntries(text), ",", absl::PairFormatter("="));
+  };
+  EXPECT_EQ(entries(" log : /a:b ,limti,, limit:1"), "log=/a:b,limti=,limit=1");
+  EXPECT_EQ(entries("swap_limit:1GiB,stitch:off"), "swap_limit=1GiB,stitch=off,swap=auto");
+  EXPECT_EQ(entries("swap_slowdown:5%"), "swap_slowdown=5%,swap=auto");
+  EXPECT_EQ(entries("swap:off,swap_limit:1GiB"), "swap=off,swap_limit=1GiB");
+}
+
+TEST(Options, AFrontHasOptionsOfItsOwn) {
+  constexpr char kOwn[] = "front:thimble|bfc,loud:on|off,";
+  const auto error = [&](const char* text) { return MessageOf(ParseOptions(text, kOwn).status()); };
+  EXPECT_TRUE(ParseOptions("front:bfc,limit:1GiB,loud:off", kOwn).ok());
+  EXPECT_THAT(error("front:best"), HasSubstr("option 'front': 'best' is not 'thimble' or 'bfc'"));
+  EXPECT_THAT(error("front"), HasSubstr("option 'front': '' is not"));
+  EXPECT_THAT(error("loud:on,loud:on"), HasSubstr("'loud' is given twice"));
+  EXPECT_THAT(error("laud:on"), EndsWith(", front, loud"));
+  EXPECT_THAT(error("front:bfc,limit:much"), HasSubstr("'much'"));
+  EXPECT_THAT(error("front:bfc,plan_file:z"), HasSubstr("add plan:auto"));
+  EXPECT_THAT(ErrorOf("front:bfc"), HasSubstr("unknown option 'front'"));
+}
+
+TEST(Options, ADeviceGetsWhatItsFrontDecidesAndFilesOfItsOwn) {
+  constexpr char kConf[] = "front:bfc, limit : 4GiB,log:/a:b,retry_ms:9,plan:auto,plan_file:/d";
+  const auto options = [&](const char* decided, unsigned index) {
+    return DeviceOptions(kConf, "front:thimble|bfc", decided, index).value();
+  };
+  EXPECT_EQ(options("", 0), "limit:4GiB,log:/a:b,retry_ms:9,plan:auto,plan_file:/d");
+  EXPECT_EQ(options("device:2,limit:1GiB,retry_ms:,driver:/e", 2),
+            "device:2,limit:1GiB,driver:/e,log:/a:b.2,plan:auto,plan_file:/d.2");
+  EXPECT_THAT(MessageOf(DeviceOptions(kConf, "", "", 0).status()), HasSubstr("'front'"));
 }
 
 struct BadValue {

@@ -77,6 +77,9 @@ class Contents(unittest.TestCase):
         self.assertIsNone(metadata["Requires-Dist"])
         versions = (self.folder / "thimble_gpu" / "version.py").read_text()
         self.assertIn(f'__version__ = "{metadata["Version"]}"', versions)
+        for option in ("'front': ('tensorflow', 'thimble|bfc')",
+                       "'cumemalloc': ('jax', 'arena|driver')"):
+            self.assertIn(option, versions)
         entry_points = self.wheel.read(f"{self.information}/entry_points.txt").decode()
         self.assertIn("thimble = thimble_gpu.cli:main", entry_points)
 

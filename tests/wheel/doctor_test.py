@@ -101,6 +101,10 @@ class Doctor(unittest.TestCase):
         (site.site / "thimble_gpu/lib/libthimble_xla.so").unlink()
         found = self.doctor(1, site=site)
         self.assertIn("libthimble_xla.so missing", found["Thimble"][1])
+        (site.site / "thimble_gpu/lib/libthimble.so").unlink()
+        found = self.doctor(1, site=site, THIMBLE_CONF="limit:1GiB")
+        self.assertIn("libthimble.so, ", found["Thimble"][1])
+        self.assertIn("libthimble.so", found["THIMBLE_CONF"][1])
 
     def test_every_variable_is_judged(self):
         ended = self.bare.python("""

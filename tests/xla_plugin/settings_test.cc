@@ -44,7 +44,7 @@ TEST(Settings, AFractionIsALimit) {
 TEST(Settings, PreallocationTakesTheFractionOrWhatJaxTakes) {
   EXPECT_THAT(OptionsOf("", {0.5, true}), EndsWith(",limit:40000000000,preallocate:on"));
   EXPECT_THAT(OptionsOf("", {0, true}), EndsWith(",limit:60000000000,preallocate:on"));
-  EXPECT_THAT(OptionsOf("preallocate:on"), EndsWith(",preallocate:on,limit:60000000000"));
+  EXPECT_THAT(OptionsOf("preallocate:on"), EndsWith(",limit:60000000000,preallocate:on"));
   EXPECT_THAT(OptionsOf("preallocate:on,limit:1GiB"), Not(HasSubstr("60000000000")));
   EXPECT_THAT(OptionsOf("preallocate:off", {0, true}), Not(HasSubstr("preallocate:on")))
       << "THIMBLE_CONF is the more special of the two";
@@ -79,7 +79,8 @@ TEST(Settings, PlainAllocationsCanStayWithTheDriver) {
 }
 
 TEST(Settings, WhatIsWrongIsNamed) {
-  EXPECT_THAT(ErrorOf("limti:1GiB"), AllOf(HasSubstr("'limti'"), HasSubstr("limit")));
+  EXPECT_THAT(ErrorOf("limti:1GiB"),
+              AllOf(HasSubstr("'limti'"), HasSubstr("limit"), HasSubstr(", cumemalloc")));
   EXPECT_THAT(ErrorOf("limit:much"), AllOf(HasSubstr("'limit'"), HasSubstr("'much'")));
   EXPECT_THAT(ErrorOf("limit"), HasSubstr("'limit'"));
   EXPECT_THAT(ErrorOf("stitch:off,stitch:on"), HasSubstr("'stitch' is given twice"));

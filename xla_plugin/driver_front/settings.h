@@ -1,9 +1,9 @@
 // What the user asked for, from THIMBLE_CONF and from JAX's own variables, as options of an arena.
+// The core parses THIMBLE_CONF, and is told the front's own keys.
 #pragma once
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace thimble::xla {
@@ -21,8 +21,8 @@ class Settings {
 
   Settings() = default;
 
-  // "" or what is wrong, by name and with the remedy. Values of the arena's own options are not
-  // looked at: CheckFor() does.
+  // "" or what is wrong, by name and with the remedy. Whether a device has as much is not looked
+  // at: CheckFor() does.
   std::string Read(const std::string& conf, const JaxOptions& jax);
 
   // "" or what is wrong with the options on a device of this size.
@@ -36,16 +36,19 @@ class Settings {
   std::size_t LimitFor(std::size_t device_bytes) const;
 
   // Whether the driver serves cuMemAlloc, so that its memory can go to other processes.
-  bool cumemalloc_from_driver() const { return cumemalloc_from_driver_; }
+  bool cumemalloc_from_driver() const { return own_.cumemalloc == "driver"; }
 
  private:
-  // The value of a key of the arena's, or nullptr.
-  const std::string* Find(const std::string& key) const;
+  struct Own {
+#define THIMBLE_JAX_OPTION(key, initial, values, meaning) std::string key = initial;
+#include "xla_plugin/driver_front/options.def"
+  };
 
-  std::vector<std::pair<std::string, std::string>> arena_;  // the core's keys and values
-  double fraction_ = 0;                                     // 0: no limit by fraction
-  bool preallocate_ = false;
-  bool cumemalloc_from_driver_ = false;
+  std::string conf_;  // accepted by the core
+  Own own_;
+  std::size_t limit_ = 0;     // that it names; 0: none
+  double fraction_ = 0;       // 0: no limit by fraction
+  bool preallocate_ = false;  // without that it says so
 };
 
 }  // namespace thimble::xla

@@ -28,6 +28,8 @@ class ThimbleError(RuntimeError):
         self.status = status  # thimble_status, if the library said so
 
 
+_TELL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)  # thimble_tell
+
 # Name, type of the result, types of the arguments.
 _FUNCTIONS = (
     ("thimble_abi_version", ctypes.c_uint32, ()),
@@ -35,7 +37,8 @@ _FUNCTIONS = (
     ("thimble_options", ctypes.c_char_p, (ctypes.c_void_p,)),
     ("thimble_create", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p))),
     ("thimble_destroy", None, (ctypes.c_void_p,)),
-    ("thimble_check_options", ctypes.c_int, (ctypes.c_char_p, ctypes.c_uint64)),
+    ("thimble_read_options", ctypes.c_int,
+     (ctypes.c_char_p, ctypes.c_char_p, _TELL, ctypes.c_void_p)),
     ("thimble_parse_size", ctypes.c_int, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
     ("thimble_stats_names", ctypes.c_char_p, ()),
     ("thimble_get_stats", ctypes.c_int, (ctypes.c_void_p, ctypes.c_void_p)),
@@ -79,6 +82,14 @@ class Core:
         numbers[0] = ctypes.sizeof(numbers)  # struct_size
         self.check(self.get_stats(arena, numbers))
         return dict(zip(names, numbers[1:]))
+
+    def read_conf(self, text, own=""):
+        """What options say and imply, as pairs of key and value, and the status of the whole. `own`
+        are options of fronts, with their values, as thimble_read_options() takes them."""
+        pairs = []
+        status = self.read_options(os.fsencode(text), own.encode(), _TELL(
+            lambda _, key, value: pairs.append((os.fsdecode(key), os.fsdecode(value)))), None)
+        return pairs, status
 
     def __getattr__(self, name):
         return getattr(self._library, "thimble_" + name)

@@ -36,8 +36,7 @@ class Arena:
         return self._core.stats(self._handle)
 
     def options(self):
-        text = self._core.options(self._handle).decode()
-        options = dict(entry.split(":", 1) for entry in text.split(","))
+        options = dict(self._core.read_conf(os.fsdecode(self._core.options(self._handle)))[0])
         options["limit"] = str(self.stats()["limit"])  # may have changed since the arena was made
         return options
 

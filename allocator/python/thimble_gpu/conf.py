@@ -1,20 +1,28 @@
 """THIMBLE_CONF and the variables that turn Thimble on."""
 
 from thimble_gpu import abi
+from thimble_gpu.version import FRONT_OPTIONS
 
-# Keys that only one framework's plugin knows; the core has the others.
-PLUGIN_KEYS = {"front": "tensorflow", "cumemalloc": "jax"}
 VARIABLES = {"tensorflow": "TF_GPU_ALLOCATOR", "jax": "XLA_PYTHON_CLIENT_ALLOCATOR"}
+# Keys that only one framework's front knows, and which; the core has the others.
+FRONT_KEYS = {key: framework for key, (framework, _) in FRONT_OPTIONS.items()}
+
+_OWN = ",".join(f"{key}:{values}" for key, (_, values) in FRONT_OPTIONS.items())
 
 
 def entries(conf):
-    """Its keys and values, as written. What is malformed is left to the parser."""
-    pairs = (entry.partition(":") for entry in conf.split(",") if entry.strip())
-    return [(key.strip(), value.strip()) for key, _, value in pairs]
+    """Its keys and values as written, and what they imply. Nothing is judged. Nothing is known of
+    it in half an installation, of which `thimble doctor` tells."""
+    try:
+        return abi.installed_core().read_conf(conf, _OWN)[0]
+    except OSError:
+        return []
 
 
 def check(conf):
-    """The part that is the core's, judged by its parser. Raises ThimbleError."""
-    own = [f"{key}:{value}" for key, value in entries(conf) if key not in PLUGIN_KEYS]
-    core = abi.installed_core()
-    core.check(core.check_options(",".join(own).encode(), 0))
+    """Judges it as all fronts together would. Raises ThimbleError."""
+    try:
+        core = abi.installed_core()
+    except OSError as error:
+        raise abi.ThimbleError(f"cannot be read: {error}") from error
+    core.check(core.read_conf(conf, _OWN)[1])

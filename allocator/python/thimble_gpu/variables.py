@@ -80,8 +80,8 @@ def _conf(environment):
             yield CONF, WRONG, f"device:{value}: the framework chooses the GPUs: leave it out"
         elif key in ("device", "driver", "peers") and is_on(environment, "jax"):
             yield CONF, WRONG, f"{key}:{value}: JAX chooses: leave it out, or unset {XLA}"
-        elif key in conf.PLUGIN_KEYS:
-            other = ({"tensorflow", "jax"} - {conf.PLUGIN_KEYS[key]}).pop()
+        elif key in conf.FRONT_KEYS:
+            other = (conf.VARIABLES.keys() - {conf.FRONT_KEYS[key]}).pop()
             if is_on(environment, other):
                 yield CONF, WRONG, (f"{key}:{value}: {other} does not know it: leave it out, or "
                                     f"unset {conf.VARIABLES[other]}")

@@ -18,7 +18,7 @@ from thimble_gpu.commands import report
 MOST_EVENTS = 2_000_000
 
 # With these, uses of memory cannot be watched, or are anyway.
-NOT_WATCHED = {"swap", "swap_limit", "swap_slowdown", "plan", "plan_file", *conf.PLUGIN_KEYS}
+NOT_WATCHED = {"swap", "plan", *conf.FRONT_KEYS}
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2)
@@ -63,13 +63,13 @@ def frameworks(keys):
     """Those for which the options make sense."""
     if keys.get("device") == "cpu":
         return []
-    wanted = {conf.PLUGIN_KEYS[key] for key in keys if key in conf.PLUGIN_KEYS}
-    wanted = wanted or set(conf.VARIABLES)
-    if keys.get("swap") == "auto" or "swap_limit" in keys or "swap_slowdown" in keys:
+    own = {key: conf.FRONT_KEYS[key] for key in keys if key in conf.FRONT_KEYS}
+    wanted = set(own.values() or conf.VARIABLES)
+    if keys.get("swap") == "auto":
         wanted.discard("jax")  # which cannot say what it uses
-    if len(wanted) == 2 and any(key in conf.PLUGIN_KEYS for key in keys):
-        raise abi.ThimbleError("options 'front' (TensorFlow) and 'cumemalloc' (JAX) contradict "
-                               "each other: leave one of them out")
+    if own and len(wanted) == 2:
+        names = " and ".join(f"'{key}' ({framework})" for key, framework in own.items())
+        raise abi.ThimbleError(f"options {names} contradict each other: leave those of one out")
     return sorted(wanted)
 
 
