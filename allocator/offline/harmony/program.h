@@ -35,7 +35,7 @@ struct Op {
   Action action;       // without times
   int from = kNone;    // receives only: the GPU that sends
   int place = 0;       // of its task among the tasks of its GPU
-  int unit = 0;        // of its task, that needs this op
+  int unit = 0;        // of its task: the one that needs this op
   double seconds = 0;  // of computing and updating
   static constexpr int kNone = -1;
 };

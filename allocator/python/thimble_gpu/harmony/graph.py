@@ -23,7 +23,7 @@ from thimble_gpu.harmony.errors import HarmonyError
 @dataclasses.dataclass(eq=False)
 class Value:
     """A tensor between operations."""
-    shape: tuple  # None where only data tells; the first dimension is the batch
+    shape: tuple  # None where only the data shows it; the first dimension is the batch
     dtype: str
     maker: int = -1  # number of the stage that makes it; -1: an input of the model
     users: set = dataclasses.field(default_factory=set)  # numbers of stages
