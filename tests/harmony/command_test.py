@@ -1,4 +1,4 @@
-"""`thimble harmony`: figures, plan and picture, one clear message for what is wrong."""
+"""`thimble harmony`: figures, plan and chart, and one clear message for each error."""
 
 import json
 import unittest
@@ -104,10 +104,10 @@ class Harmony(profile_files.ProfileFiles):
         sizes = self.sizes
         self.assert_refused([str(self.folder / "none.csv"), *sizes], "none.csv", "No such file")
         bad = self.write("bad.csv", profile_files.HEADER + "1,0,x,1,1,1,1,1,1\n")
-        self.assert_refused([bad, *sizes], "bad.csv:2: 'x' is no weight_bytes", "write a number")
+        self.assert_refused([bad, *sizes], "bad.csv:2: 'x' is not a valid weight_bytes", "write a number")
         topology = self.write("topology", "gpu 0 switch a\n")
         self.assert_refused([self.profile, *sizes, "--topology", topology],
-                            "topology:1: 'a' is no switch so far")
+                            "topology:1: 'a' is not a switch described above")
         topology = self.write("topology", TOPOLOGY)
         self.assert_refused([self.profile, *sizes, "--gpus", "3", "--topology", topology],
                             "gpus 3 is more than the 2")

@@ -1,4 +1,4 @@
-"""The topology of a machine: from Linux' PCI tree and the driver to what the planner reads."""
+"""The topology of a machine: from Linux' PCI tree and the driver to the planner's file."""
 
 import json
 import sys
@@ -87,7 +87,7 @@ class Machine(profile_files.ProfileFiles):
             "p2p 16.400GiB"])
 
     def test_eight_gpus_behind_four_switches(self):
-        """Of which two each hang under another one."""
+        """Each pair of switches is under another switch."""
         names = []
         for side in range(2):
             port = self.sysfs.port(f"pci0000:{side}0", f"0000:{side}0:00.0")
@@ -126,7 +126,7 @@ class Machine(profile_files.ProfileFiles):
         self.assertEqual(lines[-1], "p2p 4.100GiB")
 
     def test_a_gpu_at_rest_is_as_fast_as_it_can_be(self):
-        """It lowers its speed, not its width; and is no faster than what it is plugged into."""
+        """It lowers its speed, not its width, and is no faster than the slot it is in."""
         port = self.sysfs.port("pci0000:00", "0000:00:01.0", speed="8.0 GT/s PCIe")
         self.sysfs.add(*port, "0000:01:00.0", speed="2.5 GT/s PCIe", most="16.0 GT/s PCIe")
         self.assertEqual(self.read("0000:01:00.0"),
@@ -143,7 +143,7 @@ class Machine(profile_files.ProfileFiles):
                          ["switch 0000:00:05.0 uplink 11.500GiB", "gpu 0 switch 0000:00:05.0"])
 
     def test_what_cannot_be_read_is_named(self):
-        self.assertIn("bus/pci/devices/0000:01:00.0 is not there", self.why_not("0000:01:00.0"))
+        self.assertIn("bus/pci/devices/0000:01:00.0 does not exist", self.why_not("0000:01:00.0"))
         port = self.sysfs.port("pci0000:00", "0000:00:01.0", speed=None)
         self.sysfs.add(*port, "0000:01:00.0", speed="Unknown")
         self.sysfs.add(*port, "0000:01:01.0", width="0")
@@ -153,7 +153,7 @@ class Machine(profile_files.ProfileFiles):
         for address, part in (("0000:01:00.0", "max_link_speed says 'Unknown'"),
                               ("0000:01:01.0", "current_link_width says '0'"),
                               ("0000:01:02.0", "current_link_width says None"),
-                              ("0000:02:00.0", "under a bridge that is not one of PCI Express")):
+                              ("0000:02:00.0", "a bridge that is not PCI Express")):
             self.assertIn(part, self.why_not(address))
         self.assertIn("0 GPUs are visible", self.why_not())
         self.assertIn("9 GPUs are visible", self.why_not(*["0000:01:01.0"] * 9))
@@ -195,9 +195,9 @@ class Machine(profile_files.ProfileFiles):
             self.assertEqual((ended.returncode, ended.stdout), (1, ""))
             self.assertEqual(ended.stderr.count("\n"), 1, ended.stderr)
             self.assertIn("there is no CUDA driver", ended.stderr)
-            self.assertIn("Write what is known into a file", ended.stderr)
+            self.assertIn("Write what you know into a file", ended.stderr)
         ended = self.simulate("thimble", "topology")  # whose addresses Linux does not know
-        self.assertIn("0000:04:00.0 is not there", ended.stderr)
+        self.assertIn("0000:04:00.0 does not exist", ended.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Machines that are not there: PCI trees as Linux would show them, and GPUs for them."""
+"""Simulated machines: PCI trees as Linux shows them, and their GPUs."""
 
 import dataclasses
 import os
@@ -14,7 +14,7 @@ class Sysfs:
         self._entries.mkdir(parents=True)
 
     def add(self, *way, speed="8.0 GT/s PCIe", most=None, width="16", node="0"):
-        """A device by its way from the root down: "pci0000:3a", "0000:3a:00.0" and so on.
+        """A device by its path from the root down: "pci0000:3a", "0000:3a:00.0" and so on.
 
         `speed` is the one of now, `most` what it can do. What is None is not there.
         """
@@ -28,12 +28,12 @@ class Sysfs:
         return way
 
     def port(self, root, address, **link):
-        """One of the host."""
+        """A port of the host."""
         self.root.joinpath("devices", root).mkdir(parents=True, exist_ok=True)
         return self.add(root, address, **link)
 
     def switch(self, port, up, *down, **link):
-        """Under a port; returns the ways of its own ports that face down."""
+        """Adds a switch under a port; returns the paths of its downstream ports."""
         above = self.add(*port, up, **link)
         return [self.add(*above, address, **link) for address in down]
 
@@ -46,7 +46,7 @@ class FakeGpu:
 
 
 class FakeGpus:
-    """What gpus.Gpus would tell."""
+    """Stands for gpus.Gpus."""
 
     def __init__(self, *addresses, nvlinks=None, apart=(), why=""):
         self.all = [FakeGpu(address) for address in addresses]

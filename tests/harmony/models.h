@@ -15,7 +15,7 @@ inline constexpr double kGiBBytes = 1024.0 * 1024 * 1024;
 Profile Bert96();
 
 // Every layer takes `seconds` per sample forward and three times that backward, has `weight_bytes`
-// and an input of `input_bytes` per sample, and works with `work_bytes` per sample.
+// an input of `input_bytes` per sample, and `work_bytes` of work memory per sample.
 Profile EqualLayers(int layers, double seconds, double weight_bytes, double input_bytes,
                     double work_bytes);
 
@@ -23,8 +23,8 @@ Profile EqualLayers(int layers, double seconds, double weight_bytes, double inpu
 // forward only.
 Profile UnevenLayers();
 
-// Layers that differ in everything, and a server with memory that is enough for each of them alone
-// and for few of them together.
+// Layers that differ in everything, and a server with enough memory for each layer alone but only
+// for few together.
 Profile RandomProfile(std::mt19937& random);
 Server RandomServer(std::mt19937& random, const Profile& profile, int batch);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMemories = 10;
 
-// What every layer needs by itself.
+// What each layer needs alone.
 double BytesOfLayers(const Costs& costs) {
   double least = 0;
   for (int layer = 0; layer < costs.layer_count(); ++layer) {
@@ -39,7 +39,7 @@ struct Drawn {
     settings.seconds = 0.01;
   }
 
-  // From what is hardly enough to three times what was drawn, in steps that are no rungs.
+  // From hardly enough memory to three times the drawn one, at sizes that are not rungs.
   void SetMemory(int i) {
     server.memory_bytes = least * 1.003 + (3 * most - least) * i * i / (kMemories * kMemories);
   }
@@ -85,10 +85,10 @@ TEST(Monotone, MoreMemoryIsNeverSlower) {
     }
   }
   EXPECT_GT(compared, 60);
-  EXPECT_GT(faster, 20);  // memory is of use
+  EXPECT_GT(faster, 20);  // memory does help
 }
 
-// Where a limit is given, from the first plan within it on.
+// With a swap limit: from the first plan within it on.
 TEST(Monotone, AlsoWithinASwapLimitAndHostMemory) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     Drawn drawn(seed);

@@ -1,4 +1,4 @@
-// Profiles: what is read, and one clear message for what is wrong.
+// Profiles: what is read, and one clear message for each error.
 #include "allocator/offline/harmony/profile.h"
 
 #include <string>
@@ -38,7 +38,7 @@ TEST(Profile, IsReadAndInterpolated) {
   EXPECT_EQ(costs.largest(), 3);
   EXPECT_DOUBLE_EQ(costs.Seconds(Pass::kForward, 2, {0, 0}), 1.5);
   EXPECT_DOUBLE_EQ(costs.BackwardSeconds(2, {0, 1}), 4.5 - 1.5 + 1);
-  // The input between the two counts once, as the first one's output.
+  // The input between the two layers counts once, as the first layer's output.
   EXPECT_DOUBLE_EQ(costs.PeakBytes(Pass::kBackward, 3, {0, 1}), 5000 + 180 - 60);
   EXPECT_DOUBLE_EQ(costs.WorkBytes(Pass::kBackward, 3, {0, 1}), 5120 - 200 - 120);
   EXPECT_DOUBLE_EQ(costs.WeightBytes({0, 1}), 100);
@@ -62,27 +62,27 @@ TEST(Profile, BuffersAndForwardOnlySizesAreRead) {
   EXPECT_EQ(costs.Seconds(Pass::kForward, 5, {0, 0}), 3);
   EXPECT_EQ(costs.PeakBytes(Pass::kForward, 2, {0, 0}), 1334);  // whole bytes of 1334.67
   EXPECT_THAT(Rows("1,0,1,1,,1,1,,1\n"), HasSubstr("p.csv: has no backward"));
-  EXPECT_THAT(Rows("1,0,1,1,,1,1,1,1\n"), HasSubstr("'' is no bwd_gpu_s"));
+  EXPECT_THAT(Rows("1,0,1,1,,1,1,1,1\n"), HasSubstr("'' is not a valid bwd_gpu_s"));
   EXPECT_THAT(Rows("1,0,1,1,,1,1,,1\n1,1,1,1,1,1,1,1,1\n"),
               HasSubstr("microbatch size 1 has a backward for 1 layers of 2"));
 }
 
 TEST(Profile, NamesLineValueAndRemedy) {
-  EXPECT_THAT(Message("a,b\n"), HasSubstr("p.csv:1: 'a,b' is no header: write ubatch,layer"));
+  EXPECT_THAT(Message("a,b\n"), HasSubstr("p.csv:1: 'a,b' is not the header: write ubatch,layer"));
   EXPECT_THAT(Message(""), HasSubstr("p.csv: has no layers"));
   EXPECT_THAT(Rows("1,0,1\n"), HasSubstr("p.csv:2: '1,0,1' has 3 fields, not 9"));
-  EXPECT_THAT(Rows("0,0,1,1,1,1,1,1,1\n"), HasSubstr("p.csv:2: '0' is no ubatch"));
-  EXPECT_THAT(Rows("1,x,1,1,1,1,1,1,1\n"), HasSubstr("'x' is no layer: write a whole number"));
-  EXPECT_THAT(Rows("1,0.5,1,1,1,1,1,1,1\n"), HasSubstr("'0.5' is no layer"));
-  EXPECT_THAT(Rows("1,0,-1,1,1,1,1,1,1\n"), HasSubstr("'-1' is no weight_bytes"));
-  EXPECT_THAT(Rows("1,0,1,nan,1,1,1,1,1\n"), HasSubstr("'nan' is no fwd_gpu_s"));
+  EXPECT_THAT(Rows("0,0,1,1,1,1,1,1,1\n"), HasSubstr("p.csv:2: '0' is not a valid ubatch"));
+  EXPECT_THAT(Rows("1,x,1,1,1,1,1,1,1\n"), HasSubstr("'x' is not a valid layer: write a whole number"));
+  EXPECT_THAT(Rows("1,0.5,1,1,1,1,1,1,1\n"), HasSubstr("'0.5' is not a valid layer"));
+  EXPECT_THAT(Rows("1,0,-1,1,1,1,1,1,1\n"), HasSubstr("'-1' is not a valid weight_bytes"));
+  EXPECT_THAT(Rows("1,0,1,nan,1,1,1,1,1\n"), HasSubstr("'nan' is not a valid fwd_gpu_s"));
   EXPECT_THAT(Rows("1,0,1,2,1,1,1,1,1\n"), HasSubstr("'1' is less than fwd_gpu_s, 2"));
   EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n1,0,1,1,1,1,1,1,1\n"),
-              HasSubstr("as line 2: write it once"));
+              HasSubstr("of line 2: write each once"));
   EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n2,0,9,1,1,1,1,1,2\n"),
-              HasSubstr("has another weight_bytes than line 2, 1"));
+              HasSubstr("has a different weight_bytes than line 2, 1"));
   EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n2,0,1,1,1,1,1,1,1\n"),
-              HasSubstr("other x_elems per sample than line 2: write 2"));
+              HasSubstr("different x_elems per sample than line 2: write 2"));
   EXPECT_THAT(Rows("1,1,1,1,1,1,1,1,1\n"), HasSubstr("microbatch size 1 has no line for layer 0"));
   EXPECT_THAT(Rows("1,0,1,1,1,1,1,1,1\n1,1,1,1,1,1,1,1,1\n2,0,1,1,1,1,1,1,2\n"),
               HasSubstr("microbatch size 2 has no line for layer 1"));

@@ -45,7 +45,7 @@ TEST(Property, SchedulesOfSearchesAreValid) {
   EXPECT_GT(plans, 24);
 }
 
-// Layers without weights or input: their copies take no time, and are in memory for none.
+// Layers without weights or input: their copies take no time and no memory.
 TEST(Property, SchedulesWithEmptyCopiesAreValid) {
   std::mt19937 random(9);
   const Profile profile = RandomProfile(random);
@@ -66,13 +66,13 @@ TEST(Property, SchedulesWithEmptyCopiesAreValid) {
       ASSERT_TRUE(schedule.has_value());
       const absl::Status status = ValidateSchedule(costs, server, *schedule);
       EXPECT_TRUE(status.ok()) << status;
-      for (const Step& step : schedule->steps) empty += step.begin == step.end ? 1 : 0;
+      for (const Action& action : schedule->actions) empty += action.begin == action.end ? 1 : 0;
     }
   }
   EXPECT_GT(empty, 0);
 }
 
-// Shapes that no search would try.
+// Shapes that the search would never try.
 TEST(Property, RandomPlansHaveValidSchedulesOrNone) {
   int valid = 0;
   for (unsigned seed = 1; seed <= 600; ++seed) {

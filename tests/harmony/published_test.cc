@@ -1,4 +1,4 @@
-// The published system: its own figures have to come out.
+// The published system: its published figures come out.
 #include <vector>
 
 #include "allocator/offline/harmony/lru.h"
@@ -47,7 +47,7 @@ TEST_F(Published, PrefetchAndAllPackersHelp) {
   EXPECT_NEAR(Best(Mode::kDataParallel, true, DefaultPackers()).seconds, 18.238, 0.001);
 }
 
-// What the published scheduler itself says of this model: batch 36, three GPUs, 1e9 bytes.
+// The published scheduler's own figures for this model: batch 36, three GPUs, 1e9 bytes.
 TEST(PublishedSearch, EveryPackerIsExact) {
   const Profile profile = UnevenLayers();
   const Costs costs(profile, 36);

@@ -1,4 +1,4 @@
-// The search: better than the published system's, within memory, and always the same.
+// The search: better than the published one, within memory, and deterministic.
 #include "allocator/offline/harmony/search.h"
 
 #include <algorithm>

@@ -53,20 +53,20 @@ TEST(Topology, IsRead) {
 TEST(Topology, NamesLineTextAndRemedy) {
   EXPECT_THAT(Message(""), HasSubstr("t: gpu 0 is missing"));
   EXPECT_THAT(Message("switch a uplink 1GiB\ngpu 1 switch a\n"), HasSubstr("gpu 0 is missing"));
-  EXPECT_THAT(Message("gpu 0 switch a\n"), HasSubstr("t:1: 'a' is no switch so far"));
+  EXPECT_THAT(Message("gpu 0 switch a\n"), HasSubstr("t:1: 'a' is not a switch described above"));
   EXPECT_THAT(Message("switch a\n"), HasSubstr("write 'switch NAME uplink RATE"));
-  EXPECT_THAT(Message("switch a uplink fast\n"), HasSubstr("'fast' is no bandwidth"));
+  EXPECT_THAT(Message("switch a uplink fast\n"), HasSubstr("'fast' is not a bandwidth"));
   EXPECT_THAT(Message("switch a uplink 1GiB\nswitch a uplink 1GiB\n"), HasSubstr("twice"));
   EXPECT_THAT(Message("switch a uplink 1GiB\ngpu 9 switch a\n"), HasSubstr("from 0 to 7"));
   EXPECT_THAT(Message("switch a uplink 1GiB\ngpu 0 switch a\ngpu 0 switch a\n"),
-              HasSubstr("t:3: '0' is there twice"));
+              HasSubstr("t:3: '0' is described twice"));
   EXPECT_THAT(Message("switch a uplink 1GiB\ngpu 0 switch a\nnvlink 0 0 1GiB\n"),
               HasSubstr("is the same GPU"));
   EXPECT_THAT(Message("switch a uplink 1GiB\ngpu 0 switch a\nnvlink 0 3 1GiB\n"),
               HasSubstr("gpu 3, which is not described"));
-  EXPECT_THAT(Message("update_speed 0\n"), HasSubstr("'0' is no speed"));
+  EXPECT_THAT(Message("update_speed 0\n"), HasSubstr("'0' is not a speed"));
   EXPECT_THAT(Message("duplex both\n"), HasSubstr("is not known: write"));
-  EXPECT_THAT(Message("p2p 1GiB\np2p 1GiB\n"), HasSubstr("'p2p' is there twice"));
+  EXPECT_THAT(Message("p2p 1GiB\np2p 1GiB\n"), HasSubstr("'p2p' appears twice"));
 }
 
 TEST(Network, OneAloneHasTheUplinkAndTwoShareIt) {

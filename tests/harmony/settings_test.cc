@@ -1,4 +1,4 @@
-// Settings in words, and what a report refuses.
+// Parsing of settings, and what a report refuses.
 #include "allocator/offline/harmony/settings.h"
 
 #include <string>
@@ -64,7 +64,7 @@ TEST(Settings, AreRefusedWithARemedy) {
                         "all, or some of greedy, greedy_addx, "));
   EXPECT_THAT(Message("packers", "reuse"), HasSubstr("'reuse' has no backward packs to reuse"));
   EXPECT_THAT(Message("seconds", "-1"), HasSubstr("seconds '-1' is not a number from 0 to 3600"));
-  EXPECT_THAT(Message("speed", "1"), HasSubstr("'speed' is no setting: write gpus, memory"));
+  EXPECT_THAT(Message("speed", "1"), HasSubstr("'speed' is not a setting: write gpus, memory"));
 }
 
 TEST(Report, NamesTheLayerThatDoesNotFit) {

@@ -37,7 +37,7 @@ Schedule RunChecked(const Profile& profile, const Server& server, const Plan& pl
 
 double CountBytes(const Schedule& schedule, Kind kind) {
   double bytes = 0;
-  for (const Step& step : schedule.steps) bytes += step.kind == kind ? step.bytes : 0;
+  for (const Action& action : schedule.actions) bytes += action.kind == kind ? action.bytes : 0;
   return bytes;
 }
 
@@ -49,7 +49,7 @@ TEST(Simulator, OnePackIsWeightsComputeAndGradient) {
   EXPECT_NEAR(schedule.peak_bytes[0], 23 * kGiBBytes, 1);
 }
 
-// The weights of the second pack come while the first one computes.
+// The weights of the second pack arrive while the first pack computes.
 TEST(Simulator, WeightsAreFetchedAheadIfThereIsRoom) {
   const Profile profile = EqualLayers(2, 2, 11.5 * kGiBBytes, 0, 0);
   const Plan plan =
@@ -68,10 +68,10 @@ TEST(Simulator, GpusShareTheUplink) {
   const Plan plan =
       Pipeline(2, 1, {Forward({0, 0}, 0, {1}), Backward({1, 1}, 1, {1}), Backward({0, 0}, 0, {1})});
   const Schedule schedule = RunChecked(profile, PublishedServer(2, 1e12), plan);
-  for (const Step& step : schedule.steps) {
-    if (step.kind != Kind::kWeightsIn) continue;
-    EXPECT_LT(step.end, 3.1);
-    EXPECT_GT(step.end, 1.9);
+  for (const Action& action : schedule.actions) {
+    if (action.kind != Kind::kWeightsIn) continue;
+    EXPECT_LT(action.end, 3.1);
+    EXPECT_GT(action.end, 1.9);
   }
 }
 

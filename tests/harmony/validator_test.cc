@@ -1,4 +1,4 @@
-// The validator says what is wrong with schedules that are wrong in every way there is.
+// The validator finds every kind of error in a schedule.
 #include "allocator/offline/harmony/validator.h"
 
 #include <functional>
@@ -41,34 +41,34 @@ class Corrupted : public testing::Test {
   std::string Message(const Schedule& schedule) const {
     return std::string(ValidateSchedule(costs_, server_, schedule).message());
   }
-  static Step& Find(Schedule& schedule, Kind kind, int task) {
-    for (Step& step : schedule.steps) {
-      if (step.kind == kind && step.task == task) return step;
+  static Action& Find(Schedule& schedule, Kind kind, int task) {
+    for (Action& action : schedule.actions) {
+      if (action.kind == kind && action.task == task) return action;
     }
     ADD_FAILURE() << NameOf(kind) << " of task " << task << " is not there";
-    return schedule.steps[0];
+    return schedule.actions[0];
   }
-  // What is said after `change`.
+  // The validator's message after `change`.
   std::string After(const std::function<void(Schedule&)>& change, bool dp = false) const {
     Schedule schedule = dp ? dp_ : schedule_;
     change(schedule);
     return Message(schedule);
   }
-  // Moves a step as a whole.
+  // Shifts an action in time.
   std::string Moved(Kind kind, int task, double by, bool dp = false) const {
     return After(
         [&](Schedule& s) {
-          Step& step = Find(s, kind, task);
-          step.begin = std::max(0.0, step.begin + by);
-          step.end = std::max(0.0, step.end + by);
+          Action& action = Find(s, kind, task);
+          action.begin = std::max(0.0, action.begin + by);
+          action.end = std::max(0.0, action.end + by);
         },
         dp);
   }
   std::string Without(Kind kind, int task, bool dp = false) const {
     return After(
         [&](Schedule& s) {
-          const Step* gone = &Find(s, kind, task);
-          s.steps.erase(s.steps.begin() + (gone - s.steps.data()));
+          const Action* gone = &Find(s, kind, task);
+          s.actions.erase(s.actions.begin() + (gone - s.actions.data()));
         },
         dp);
   }
@@ -104,15 +104,15 @@ TEST_F(Corrupted, Plans) {
 }
 
 TEST_F(Corrupted, Steps) {
-  EXPECT_THAT(After([](Schedule& s) { s.steps[0].gpu = 7; }), HasSubstr("is no step"));
-  EXPECT_THAT(After([](Schedule& s) { s.steps[0].end = s.steps[0].begin - 1; }),
-              HasSubstr("is no step"));
+  EXPECT_THAT(After([](Schedule& s) { s.actions[0].gpu = 7; }), HasSubstr("is not a valid action"));
+  EXPECT_THAT(After([](Schedule& s) { s.actions[0].end = s.actions[0].begin - 1; }),
+              HasSubstr("is not a valid action"));
 }
 
 TEST_F(Corrupted, StreamsThatDoTwoThingsAtOnce) {
-  EXPECT_THAT(After([](Schedule& s) { s.steps.push_back(Find(s, Kind::kForward, 0)); }),
+  EXPECT_THAT(After([](Schedule& s) { s.actions.push_back(Find(s, Kind::kForward, 0)); }),
               HasSubstr("the stream is busy"));
-  EXPECT_THAT(After([](Schedule& s) { s.steps.push_back(Find(s, Kind::kReceive, 1)); }),
+  EXPECT_THAT(After([](Schedule& s) { s.actions.push_back(Find(s, Kind::kReceive, 1)); }),
               HasSubstr("the stream is busy"));
 }
 
@@ -162,9 +162,9 @@ TEST_F(Corrupted, Gradients) {
   EXPECT_THAT(Without(Kind::kGradientOut, 3), HasSubstr("leaves GPU 1 0 times"));
   EXPECT_THAT(Without(Kind::kUpdate, 4), HasSubstr("is applied 0 times"));
   EXPECT_THAT(After([](Schedule& s) {
-                Step twice = Find(s, Kind::kUpdate, 4);
+                Action twice = Find(s, Kind::kUpdate, 4);
                 twice.begin = twice.end = 1e3;
-                s.steps.push_back(twice);
+                s.actions.push_back(twice);
               }),
               HasSubstr("is applied 2 times"));
   EXPECT_THAT(Moved(Kind::kGradientOut, 4, -0.5), HasSubstr("gradient out of task 4"));
@@ -182,9 +182,9 @@ TEST_F(Corrupted, WhatGpusDoTogether) {
 
 TEST_F(Corrupted, Links) {
   EXPECT_THAT(After([](Schedule& s) {
-                Step& step = Find(s, Kind::kStashOut, 1);
-                s.out_bytes += 1e12 - step.bytes;
-                step.bytes = 1e12;
+                Action& action = Find(s, Kind::kStashOut, 1);
+                s.out_bytes += 1e12 - action.bytes;
+                action.bytes = 1e12;
               }),
               HasSubstr("moves 1e+12 bytes in"));
 }

@@ -1,7 +1,7 @@
-"""Runs steps of made-up jobs on a made-up GPU, and checks that its memory stays within its bound.
+"""Runs steps of random jobs on a simulated GPU, and checks that its memory stays within the bound.
 
-The streams, the waits and the bound are Harmony's own; jobs only hold blocks, for times that chance
-decides. usage: bounds_case.py SEED CASES
+The streams, waits and bound are Harmony's own; the jobs only hold blocks, for random times.
+usage: bounds_case.py SEED CASES
 """
 
 import random
@@ -17,7 +17,7 @@ from thimble_gpu.harmony.rehearsal import Footprint
 
 
 class Gpu:
-    """Counts the bytes of the blocks that are alive."""
+    """Counts the bytes of live blocks."""
     is_gpu = True
 
     def __init__(self):
@@ -42,14 +42,14 @@ class Block:
 
 
 class Job:
-    """Hands on `passed` bytes of its inputs as results."""
+    """A job that passes `passed` bytes of its inputs on as results."""
     hands_on = receives = ()
-    is_backward = is_last = saves = restores = tells_loss = advances_state = False
+    is_backward = is_last = saves = restores = computes_loss = advances_state = False
     pack = types.SimpleNamespace(uses=(), state=(), first=0)
 
-    def __init__(self, gpu, footprint, passed, portions, seconds):
+    def __init__(self, gpu, footprint, passed, microbatches, seconds):
         self.device = gpu
-        self.spans = [(number, number + 1) for number in range(portions)]
+        self.spans = [(number, number + 1) for number in range(microbatches)]
         self.overlaps = self.copies_meanwhile = False
         self._footprint, self._passed, self._seconds = footprint, passed, seconds
 
@@ -87,13 +87,13 @@ class Job:
         context.sums = None
 
 
-def random_job(gpu, portions, seconds):
+def random_job(gpu, microbatches, seconds):
     made, inputs = random.randint(0, 100), random.randint(0, 100)
     passed = random.choice((0, random.randint(0, inputs)))
     footprint = Footprint(weights=random.randint(0, 100), sums=random.randint(0, 100),
                           inputs=inputs, results=made + passed,
                           inside=made + random.choice((0, random.randint(0, 100))))
-    return Job(gpu, footprint, passed, portions, seconds), footprint
+    return Job(gpu, footprint, passed, microbatches, seconds), footprint
 
 
 def check(case):

@@ -1,4 +1,4 @@
-"""No order of copies and computing takes more memory than the plan says may be there."""
+"""No order of copies and computing takes more memory than the plan's bound."""
 
 import os
 import unittest

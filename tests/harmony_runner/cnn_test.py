@@ -5,16 +5,17 @@ import unittest
 from tests.harmony_runner import training
 
 
-LINKS = 18  # a convolution, eight times BatchNorm and a convolution, and the head
+STAGES = 18  # a convolution, eight times BatchNorm and a convolution, and the head
 
 
 def by_turns():
-    """A plan with all convolutions on the second of two devices. Backward, those before a sum hand
-    on one of their inputs as a result, and it is still there when the next inputs could come."""
-    tasks = [(link, link, (link + 1) % 2, (8, 8), link > 0 and link % 2 == 0)
-             for link in range(LINKS - 2)]
+    """A plan with all convolutions on the second of two devices. The backward of a convolution
+    before a sum passes one of its inputs on, which is still in memory when the next inputs could
+    come."""
+    tasks = [(stage, stage, (stage + 1) % 2, (8, 8), stage > 0 and stage % 2 == 0)
+             for stage in range(STAGES - 2)]
     return {"batch": 16, "forward": tasks,
-            "backward": [(LINKS - 2, LINKS - 1, 1, (8, 8), False), *reversed(tasks)]}
+            "backward": [(STAGES - 2, STAGES - 1, 1, (8, 8), False), *reversed(tasks)]}
 
 
 class Cnn(training.Training):

@@ -1,4 +1,4 @@
-"""Trains a model by Harmony, pack by pack, and then as Keras does on the same portions."""
+"""Trains a model with Harmony, pack by pack, and then as Keras does on the same microbatches."""
 
 import functools
 
@@ -14,7 +14,7 @@ A_FEW = 4
 
 
 class Losses(keras.callbacks.Callback):
-    """Of every step, while there is one step in an epoch."""
+    """Collects the loss of every step, with one step per epoch."""
 
     def __init__(self):
         super().__init__()
@@ -24,30 +24,30 @@ class Losses(keras.callbacks.Callback):
         self.seen.append(float(logs["loss"]))
 
 
-def plan_of(count, batch, portion, packs=3, mode="pp"):
-    """Packs of about as many of `count` links each, on two devices in turn; or, in dp, on both."""
+def plan_of(count, batch, microbatch, packs=3, mode="pp"):
+    """Packs of about equal numbers of stages, on two devices alternately; in dp, on both."""
     borders = sorted({count * i // packs for i in range(packs + 1)})
     spans = [(first, last - 1) for first, last in zip(borders, borders[1:])]
     share = batch if mode == "pp" else batch // 2
-    portions = (portion,) * (share // portion)
+    microbatches = (microbatch,) * (share // microbatch)
     gpu = (lambda number: number % 2) if mode == "pp" else (lambda number: -1)
-    forward = [harmony.Task(*span, gpu(i), portions) for i, span in enumerate(spans[:-1])]
-    backward = [harmony.Task(*span, gpu(i + len(forward)), portions)
+    forward = [harmony.Task(*span, gpu(i), microbatches) for i, span in enumerate(spans[:-1])]
+    backward = [harmony.Task(*span, gpu(i + len(forward)), microbatches)
                 for i, span in enumerate(reversed(spans))]
     return harmony.Plan(mode, 2, batch, tuple(forward), tuple(backward))
 
 
-def train(model, x, y, devices, portion, memory, steps=3, plan=True):
+def train(model, x, y, devices, microbatch, memory, steps=3, plan=True):
     """Largest relative differences of losses, of evaluate() before and after, and of variables.
 
-    Both sides do the same from the same variables, seeds of random numbers included: evaluate(),
-    so many steps, evaluate(). `plan`: whether packs are made by count; otherwise Harmony plans.
+    Both sides begin with the same variables, including seeds, and do the same: evaluate(), `steps`
+    steps, evaluate(). `plan`: use packs of equal counts; otherwise Harmony plans.
     """
     batch = len(keras.tree.flatten(x)[0])
     before = [variable.numpy() for variable in model.variables]
-    attached = harmony.attach(model, devices=devices, memory=memory, mode="pp", portion=portion)
+    attached = harmony.attach(model, devices=devices, memory=memory, mode="pp", portion=microbatch)
     if plan:
-        attached.plan = plan_of(len(attached.chain.links), batch, portion)
+        attached.plan = plan_of(len(attached.chain.stages), batch, microbatch)
 
     def by_harmony():
         seen = Losses()
@@ -55,7 +55,7 @@ def train(model, x, y, devices, portion, memory, steps=3, plan=True):
         return seen.seen
 
     ours = _all_numbers(model, x, y, by_harmony)
-    packs = sum(" portions of " in line and "backward" in line
+    packs = sum(" microbatches of " in line and "backward" in line
                 for line in attached.explain().splitlines())
     attached.detach()
 
@@ -64,7 +64,7 @@ def train(model, x, y, devices, portion, memory, steps=3, plan=True):
         for variable, value in zip(model.variables, values):
             variable.assign(value)
         return _all_numbers(model, x, y, lambda: plain.losses(
-            model, optimizer, x, y, [portion] * (batch // portion), steps))
+            model, optimizer, x, y, [microbatch] * (batch // microbatch), steps))
 
     theirs = by_keras(before)
     differences = _differences(ours, theirs)
@@ -72,12 +72,12 @@ def train(model, x, y, devices, portion, memory, steps=3, plan=True):
         moved = by_keras([_nudged(value) for value in before])
         differences = _differences(ours, theirs, moved)
     return {"losses": ours["loss"], "packs": packs, **differences,
-            "links": [link.name for link in attached.chain.links],
+            "stages": [stage.name for stage in attached.chain.stages],
             "regroups": attached.chain.can_regroup, "has_state": bool(attached.chain.changing)}
 
 
 def _all_numbers(model, x, y, train_steps):
-    """What comes out of evaluate(), of training and of evaluate() again, and what is left."""
+    """The results of evaluate(), of training and of evaluate() again, and the variables."""
     evaluate = functools.partial(model.evaluate, x, y, verbose=0,
                                  batch_size=len(keras.tree.flatten(x)[0]))
     before, losses, after = evaluate(), train_steps(), evaluate()
@@ -86,24 +86,24 @@ def _all_numbers(model, x, y, train_steps):
 
 
 def _nudged(value):
-    """The next larger numbers there are."""
+    """The next larger floating-point numbers."""
     is_float = np.issubdtype(value.dtype, np.floating)
     return np.nextafter(value, np.inf, dtype=value.dtype) if is_float else value
 
 
 def _differences(ours, theirs, moved=None):
-    """The largest of each kind of number, as a part of it; of a variable, of its largest number.
+    """The largest relative difference of each kind; of a variable, relative to its maximum.
 
-    `moved`: what Keras itself makes of variables that are one rounding away. A number may differ by
-    a few such moves where they are more than LIMIT, such as a bias before BatchNorm, whose gradient
-    is zero but for rounding. Whole numbers must be the same.
+    `moved`: Keras' own results from variables that differ by one rounding. A number may differ by a
+    few such moves where they exceed LIMIT, such as a bias before BatchNorm, whose gradient is zero
+    except for rounding. Whole numbers must be equal.
     """
     return {kind: max(map(_part, ours[kind], theirs[kind], (moved or theirs)[kind]), default=0.0)
             for kind in ("loss", "evaluate", "weights")}
 
 
 def _part(ours, theirs, moved):
-    """What is not a number is never the same."""
+    """NaN never equals anything."""
     if not np.issubdtype(np.asarray(theirs).dtype, np.floating):
         return 0.0 if np.array_equal(ours, theirs) else float("inf")
     ours, theirs, moved = (np.asarray(each, np.float64) for each in (ours, theirs, moved))

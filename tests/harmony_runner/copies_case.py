@@ -1,4 +1,4 @@
-"""Tensors to two GPUs and back. Prints where they are, and what is left."""
+"""Copies tensors to two GPUs and back. Prints where they are and what memory is left."""
 
 import ctypes
 import json
@@ -11,7 +11,7 @@ from thimble_gpu.harmony.device import Device
 
 
 def is_pinned(tensor):
-    """As the driver tells: it has no flags for ordinary memory."""
+    """Asks the driver: it has no flags for ordinary memory."""
     address = np.frombuffer(memoryview(tensor), np.uint8).ctypes.data
     flags = ctypes.c_uint()
     cuda = ctypes.CDLL("libcuda.so.1")

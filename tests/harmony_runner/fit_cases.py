@@ -1,4 +1,4 @@
-"""What people do with a model, once with Harmony and once as Keras does it; the same must come out.
+"""Typical uses of a model, with Harmony and as in Keras: the numbers must be the same.
 
 Each case returns a list of numbers. `attach` is harmony.attach with a plan, or does nothing.
 """
@@ -20,11 +20,11 @@ from thimble_gpu.harmony.chain import Chain  # pylint: disable=wrong-import-posi
 
 from tests.harmony_runner import compared  # pylint: disable=wrong-import-position
 
-SAMPLES, BATCH, PORTION = 40, 16, 4  # the last batch of an epoch has 8
+SAMPLES, BATCH, MICROBATCH = 40, 16, 4  # the last batch of an epoch has 8
 
 
 def attach_with_plan(model, mode="pp", packs=3):
-    plan = compared.plan_of(len(Chain(model).links), BATCH, PORTION, packs, mode)
+    plan = compared.plan_of(len(Chain(model).stages), BATCH, MICROBATCH, packs, mode)
     return harmony.attach(model, devices=DEVICES, memory="64MiB", plan=plan)
 
 
@@ -79,7 +79,7 @@ def class_weights_and_changing_rate(attach):
 
 
 def several_inputs_and_outputs(attach):
-    """A residual connection over all packs, a layer in two places, an output in the middle."""
+    """A residual connection over all packs, a layer in two places and an output in the middle."""
     left, right = keras.Input((12,), name="left"), keras.Input((12,), name="right")
     shared = layers.Dense(16, activation="relu", kernel_regularizer="l2", name="shared")
     joined = layers.Concatenate()([shared(left), shared(right)])
@@ -92,7 +92,7 @@ def several_inputs_and_outputs(attach):
     model.compile(keras.optimizers.Adam(1e-2), {"early": sparse_loss(), "late": "mse"},
                   loss_weights={"early": 0.7, "late": 0.3}, metrics={"early": ["accuracy"]})
     attach(model, packs=4)
-    # Whole batches: Keras lets single losses of a smaller one count as much.
+    # Whole batches: in Keras, the single losses of a smaller batch count as much.
     x, y = (array[:2 * BATCH] for array in data())
     history = model.fit({"left": x, "right": x[::-1]}, {"early": y, "late": x[:, :1]},
                         batch_size=BATCH, epochs=3, shuffle=False, verbose=0)
@@ -136,7 +136,7 @@ def frozen_layers_and_average(attach):
 
 
 def thawed(attach):
-    """As with a model that others trained: first its last layers, then all."""
+    """Fine-tuning: trains the last layers first, then all."""
     base = dense_model()
     model = keras.Sequential([base, layers.Activation("relu"), layers.Dense(5)])
     base.trainable = False
@@ -171,7 +171,7 @@ def shares_of_samples(attach):
 
 
 def resumed(attach):
-    """Trained, saved, loaded and trained on; as_keras() trains all the time, by Harmony too."""
+    """Trains, saves, loads and resumes; as_keras() trains without a break, also with Harmony."""
     x, y = data()
 
     def train(model, epochs, first=0):

@@ -1,4 +1,4 @@
-"""fit(), evaluate(), predict(), save and load do with Harmony what they do without."""
+"""fit(), evaluate(), predict(), save and load work as without Harmony."""
 
 import json
 import os
@@ -20,7 +20,8 @@ class Fit(unittest.TestCase):
             with self.subTest(case=case):
                 self.assertEqual(len(seen["harmony"]), len(seen["keras"]))
                 self.assertGreater(len(seen["keras"]), 2)
-                # Half precision rounds 8000 times as much, but a gradient is summed up in single.
+                # Half precision rounds 8000 times as much, but gradients are summed in single
+                # precision.
                 part = 1e-4 if case == "mixed_precision" else 1e-5
                 for ours, theirs in zip(seen["harmony"], seen["keras"]):
                     self.assertAlmostEqual(ours, theirs, delta=part * abs(theirs))

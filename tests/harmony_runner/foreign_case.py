@@ -1,4 +1,4 @@
-"""Trains models that nobody here wrote, by Harmony and as Keras does. Prints JSON.
+"""Trains published models with Harmony and as Keras does. Prints JSON.
 
 usage: foreign_case.py NAME...
 """
@@ -24,8 +24,8 @@ RNG = np.random.default_rng(6)
 
 
 def classifier(make, pixels):
-    """Averages of BatchNorm follow the portions within three steps, and the last convolutions see
-    more than one pixel: evaluate() has numbers that mean something before and after."""
+    """A classifier whose BatchNorm adapts within three steps and whose last convolutions see more
+    than one pixel, so that evaluate() gives meaningful numbers before and after."""
     model = make(weights=None, classes=10, input_shape=(pixels, pixels, 3))
     for layer in model.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
@@ -41,7 +41,7 @@ def tokens():
 
 
 def gpt2():
-    """The task of keras_hub: a backbone inside, whose embedding is also the last layer."""
+    """A task of keras_hub, with a backbone whose embedding is also the last layer."""
     backbone = keras_hub.models.GPT2Backbone(WORDS, 3, 2, 32, 64, dropout=0.1,
                                              max_sequence_length=LENGTH)
     model = keras_hub.models.GPT2CausalLM(backbone, preprocessor=None)
@@ -51,7 +51,7 @@ def gpt2():
 
 
 def bert():
-    """A backbone with two outputs, of which one is used, inside a model of one's own."""
+    """A backbone with two outputs, one of them used, inside another model."""
     backbone = keras_hub.models.BertBackbone(WORDS, 3, 2, 32, 64, dropout=0.1,
                                              max_sequence_length=LENGTH)
     inputs = {name: keras.Input((LENGTH,), dtype="int32", name=name)
@@ -77,7 +77,7 @@ def main():
     for name in sys.argv[1:]:
         keras.utils.set_random_seed(5)
         model, x, y = MODELS[name]()
-        results[name] = compared.train(model, x, y, DEVICES, portion=2, memory="48MiB",
+        results[name] = compared.train(model, x, y, DEVICES, microbatch=2, memory="48MiB",
                                        plan=name not in ("GPT-2", "BERT"))
     print(json.dumps(results))
 

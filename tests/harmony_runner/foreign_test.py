@@ -27,7 +27,7 @@ class Foreign(training.Training):
         self.check("EfficientNetB0", "MobileNetV2")
 
     def test_language_models(self):
-        """Of keras_hub: a backbone is a model inside the model, and is taken apart."""
+        """In keras_hub, a backbone is a model inside the model. It is replaced by its layers."""
         self.check("GPT-2", "BERT")
 
 

@@ -1,4 +1,4 @@
-"""A model on four GPUs, each of which has less memory than the model needs. Prints the peaks.
+"""Trains a model on four GPUs with less memory than it needs. Prints the peaks.
 
 usage: gpu_case.py MODEL MODE MEMORY [TOPOLOGY]
 """

@@ -11,7 +11,7 @@ import unittest
 from tests.wheel import installation
 
 MIB = 1 << 20
-SMALL_BLOCKS = 256 << 10  # that threads keep: 0.2 to 0.6 MiB, of which some is allowed for
+SMALL_BLOCKS = 256 << 10  # kept by threads: 0.2 to 0.6 MiB, some of it in the prediction
 
 
 class Gpus(unittest.TestCase):
@@ -42,7 +42,7 @@ class Gpus(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
         seen = json.loads(ended.stdout.splitlines()[-1])
         self.assertEqual(seen["pinned"], {"made here": False, "taken away": is_pinned})
-        # The tensor on the host that was brought is still there, the copies are not.
+        # The copied host tensor still exists, the copies do not.
         self.assertEqual(seen["held"], {"GPU:0": 0, "GPU:1": 0})
         self.assertTrue(seen["same"])
 
@@ -57,9 +57,9 @@ class Gpus(unittest.TestCase):
         for name, predicted in seen["predicted"].items():
             self.assertAlmostEqual(seen["measured"][name] / predicted, 1, delta=0.05)
         self.assertGreater(seen["traffic"]["direct"], 0)
-        # Where Linux does not know the addresses that the simulated driver tells, it says so.
+        # If Linux does not know the simulated driver's addresses, explain() says so.
         self.assertRegex(seen["explanation"],
-                         "links: (as this machine has them|.*0000:04:00.0 is not there)")
+                         "links: (those of this machine|.*0000:04:00.0 does not exist)")
 
     def test_a_transformer_on_every_gpu(self):
         with tempfile.NamedTemporaryFile("w", dir=os.environ.get("TEST_TMPDIR")) as file:
@@ -67,7 +67,7 @@ class Gpus(unittest.TestCase):
                        "".join(f"gpu {number} switch a\n" for number in range(4)))
             file.flush()
             seen = self.check("transformer", "dp", 24 * MIB, file.name)
-            self.assertIn(f"links: as {file.name} says", seen["explanation"])
+            self.assertIn(f"links: from {file.name}", seen["explanation"])
         self.assertEqual(seen["traffic"]["direct"], 0)
 
     def test_a_cnn_with_workspaces(self):

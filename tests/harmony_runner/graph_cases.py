@@ -1,4 +1,4 @@
-"""Models as people put them together, trained by Harmony and as Keras does. Prints JSON."""
+"""Models as users build them, trained with Harmony and as Keras does. Prints JSON."""
 
 import json
 
@@ -14,7 +14,7 @@ from keras import ops  # pylint: disable=wrong-import-position
 from tests.harmony_runner import compared  # pylint: disable=wrong-import-position
 from tests.harmony_runner import own_layers  # pylint: disable=wrong-import-position
 
-BATCH, PORTION = 4, 2
+BATCH, MICROBATCH = 4, 2
 RNG = np.random.default_rng(8)
 
 
@@ -49,7 +49,7 @@ def nothing_but_losses_that_layers_add():
 
 
 def models_in_models():
-    """Three deep, with inputs by name, a mask as an argument, and one in whole numbers."""
+    """Nested three deep, with named inputs, a mask as an argument and an integer input."""
     word, number = keras.Input((5,), name="word", dtype="int32"), keras.Input((5, 4), name="number")
     mixed = layers.Concatenate()([layers.Embedding(10, 4)(word), number])
     inner = keras.Model({"word": word, "number": number},
@@ -65,7 +65,7 @@ def models_in_models():
 
 
 def one_model_in_two_places():
-    """With averages, random numbers and a loss of its own, of which each place has a share."""
+    """A model with averages, random numbers and its own loss, to which each place contributes."""
     shared = keras.Sequential([
         keras.Input((6,)), layers.Dense(6, activity_regularizer="l2"),
         layers.BatchNormalization(), layers.Dropout(0.2, seed=1), layers.Dense(4)], name="shared")
@@ -85,7 +85,7 @@ def the_same_input_twice():
 
 
 def weights_as_arguments():
-    """The last layer multiplies by the embedding, which belongs to the first."""
+    """The last layer multiplies by the embedding of the first layer."""
     words = keras.Input((5,), dtype="int32")
     table = layers.Embedding(10, 6)
     hidden = layers.Dense(6, activation="relu")(table(words))
@@ -105,7 +105,7 @@ def masks_of_predictions():
 
 
 def samples_times_words():
-    """The batch is not the first dimension everywhere."""
+    """The batch is not always the first dimension."""
     inputs = keras.Input((5, 4))
     flat = layers.Dense(6, activation="relu")(ops.reshape(inputs, (-1, 4)))
     back = ops.reshape(layers.Dense(6)(flat), (-1, 5 * 6))
@@ -124,7 +124,7 @@ def functions_and_frozen_parts():
 
 
 def convolutions_with_biases():
-    """From the first layer on. oneDNN makes one op of the gradients of a bias and of its filter."""
+    """Convolutions come first. oneDNN fuses the gradients of a bias and of its filter."""
     encoder = keras.Sequential([
         keras.Input((8, 8, 3)), layers.Conv2D(4, 3, activation="relu"),
         layers.Conv2D(4, 3, activation="relu"), layers.Flatten(), layers.Dense(4)])
@@ -140,7 +140,7 @@ def state_that_is_assigned_and_read():
 
 
 def seeds_that_advance_without_training():
-    """Both draw in evaluate() too, as Keras wrote them, and do not use it."""
+    """Both layers of Keras also draw in evaluate() and ignore the result."""
     model = keras.Sequential([
         keras.Input((8, 8, 3)), layers.RandomHue(0.2, (0, 1), seed=1), layers.Reshape((8, 24)),
         layers.LSTM(4, dropout=0.2, seed=2), layers.Dense(4), layers.Dense(2)])
@@ -148,8 +148,8 @@ def seeds_that_advance_without_training():
 
 
 def probabilities_that_are_rounded_to_zero():
-    """Keras' crossentropies then compute with what was before softmax or sigmoid: of the last pack,
-    and of one before."""
+    """Keras' crossentropies use the values before softmax or sigmoid, in the last pack and in an
+    earlier one."""
     inputs = keras.Input((6,))
     early = layers.Dense(3, activation="softmax")(layers.Dense(8)(inputs) * 60)
     hidden = layers.Dense(8, activation="tanh")(layers.Concatenate()([early, inputs]))
@@ -175,7 +175,7 @@ def main():
         model, x, y = case()
         if not model.compiled:
             model.compile(keras.optimizers.SGD(0.05), None if y is None else "mse")
-        results[case.__name__] = compared.train(model, x, y, DEVICES, PORTION, memory="16MiB")
+        results[case.__name__] = compared.train(model, x, y, DEVICES, MICROBATCH, memory="16MiB")
     print(json.dumps(results))
 
 

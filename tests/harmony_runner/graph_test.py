@@ -19,7 +19,7 @@ class Graphs(training.Training):
         return json.loads(self.ended.stdout)
 
     def test_the_same_numbers_come_out(self):
-        """In fit(), in evaluate(), and of all variables."""
+        """The same numbers in fit(), in evaluate() and in all variables."""
         for case, seen in self.results().items():
             for number in ("loss", "evaluate", "weights"):
                 with self.subTest(case=case, number=number):
@@ -29,16 +29,16 @@ class Graphs(training.Training):
         for case, seen in self.results().items():
             with self.subTest(case=case):
                 self.assertGreater(seen["packs"], 1)
-        links = self.results()["models_in_models"]["links"]
-        self.assertEqual(len(links), 8)
-        self.assertEqual(max(link.count("/") for link in links), 3, links)
+        stages = self.results()["models_in_models"]["stages"]
+        self.assertEqual(len(stages), 8)
+        self.assertEqual(max(stage.count("/") for stage in stages), 3, stages)
 
-    def test_what_training_changes_in_two_places_is_one_link(self):
-        links = self.results()["one_model_in_two_places"]["links"]
-        self.assertIn("shared/batch_normalization", links)
-        self.assertEqual(len(links), 6)
+    def test_what_training_changes_in_two_places_is_one_stage(self):
+        stages = self.results()["one_model_in_two_places"]["stages"]
+        self.assertIn("shared/batch_normalization", stages)
+        self.assertEqual(len(stages), 6)
 
-    def test_only_rows_of_samples_are_put_together_anew(self):
+    def test_only_rows_of_samples_are_regrouped(self):
         seen = self.results()
         self.assertTrue(seen["the_same_input_twice"]["regroups"])
         self.assertFalse(seen["samples_times_words"]["regroups"])

@@ -1,21 +1,21 @@
-"""Every class of keras.layers as a layer of a small model: what it is made with, and what it gets.
+"""Every class of keras.layers as a layer of a small model: its arguments and its inputs.
 
-Texts are Python, with the names of keras.layers and own_layers, `Sequential` and `np`.
+Texts are Python and use the names of keras.layers and own_layers, `Sequential` and `np`.
 """
 
-# What a model gets: names of shapes, one for each input.
+# The inputs of a model: names of shapes.
 SHAPES = {"flat": (6,), "sequence": (6, 4), "image": (8, 8, 3), "volume": (4, 4, 4, 2),
           "film": (3, 6, 6, 2), "line": (3, 6, 2), "solid": (2, 4, 4, 4, 1), "sound": (400,),
           "channel": (400, 1)}
-# Nothing to differentiate: shape and type.
+# Inputs that cannot be differentiated: shape and type.
 WHOLE = {"integer": ((1,), "int32"), "integers": ((3,), "int32"), "word": ((1,), "string"),
          "words": ((3,), "string")}
 
 _JAX = ("JaxLayer(lambda params, inputs: inputs @ params, "
         "lambda rng, inputs: np.eye(6, 4, dtype='float32'))")
 
-# Class: what is tried, and what it gets. Lists and dicts are one argument, tuples several. Cells
-# and base classes are tried inside of something, and FlaxLayer as the JaxLayer that it is.
+# By class: the layer and its inputs. Lists and dicts are one argument, tuples several. Cells and
+# base classes are tried inside another layer, and FlaxLayer as a JaxLayer.
 TRIED = {
     "Activation": ("Activation('tanh')", "flat"),
     "ActivityRegularization": ("ActivityRegularization(l1=0.1, l2=0.1)", "flat"),
@@ -171,7 +171,7 @@ TRIED = {
 
 
 def page(results):
-    """What people read: allocator/docs/007-harmony-layers.md."""
+    """The text of allocator/docs/007-harmony-layers.md."""
     lines = [_HEAD]
     for name, result in sorted(results.items()):
         tried = TRIED[name][0].replace("|", "\\|")
@@ -189,17 +189,21 @@ def _in_words(result):
 
 _HEAD = """# 007: the layers that Harmony trains
 
-Every class of `keras.layers`, in a small model: inputs, a layer that scales them by weights, the
-layer in question, a dense one. `//tests/harmony_runner:layers_test` trains it by `attach()` in
-packs on two devices with a cap of 16 MiB each, in portions of two samples; then as Keras does, with
-gradients summed up over the same portions, from the same weights, averages and seeds. Both do
-`evaluate()`, three steps and `evaluate()` again. "As in Keras": every loss and every number of
-`evaluate()` is finite and differs by less than 1e-6 of itself, every weight by less than 1e-6 of
-the largest in its variable (or, where Keras itself moves it by more if weights are rounded another
-way, by a few such moves). "With its state": computing changes averages or seeds of random
-numbers, in this layer or with it, and these end as in Keras too, seeds to the last bit. The test
-makes this page, fails if it is another one, and fails if Keras has a layer that is not in its
-table.
+This page lists every class of `keras.layers` and whether Harmony trains it as Keras does.
+`//tests/harmony_runner:layers_test` generates it, and fails if the page is out of date or if Keras
+has a layer that is not in the table.
+
+Each layer is tested in a small model: inputs, a layer that scales them by weights, the tested
+layer, a dense layer. The test trains the model with `attach()` in packs, on two devices with at
+most 16 MiB each, in microbatches of two samples. Then it trains as Keras does, with gradients
+summed over the same microbatches, from the same weights, averages and seeds. Both run `evaluate()`,
+three steps and `evaluate()` again.
+
+- "As in Keras": all losses and numbers of `evaluate()` are finite and have a relative difference
+  below 1e-6. Weights differ by less than 1e-6 of the largest in their variable or, if Keras itself
+  changes more when weights are rounded differently, by a few such changes.
+- "With its state": computing changes averages or random seeds, in this layer or with it. These also
+  end as in Keras, seeds to the last bit.
 
 | layer | tried | result |
 |---|---|---|"""

@@ -1,6 +1,6 @@
-"""Every class of keras.layers trains by Harmony as in Keras, or is refused with a way round.
+"""Harmony trains every class of keras.layers as Keras does, or refuses it with a remedy.
 
-The table is allocator/docs/007-harmony-layers.md, and is made here.
+Generates the table allocator/docs/007-harmony-layers.md.
 """
 
 import concurrent.futures
@@ -66,7 +66,7 @@ class Layers(unittest.TestCase):
         folder = pathlib.Path(os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "."))
         (folder / PAGE.name).write_text(made, encoding="utf-8")
         self.assertEqual(PAGE.read_text(encoding="utf-8"), made,
-                         f"what {PAGE} should be is among the outputs of this test")
+                         f"{PAGE} is out of date: the new text is in the outputs of this test")
 
 
 if __name__ == "__main__":

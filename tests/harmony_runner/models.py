@@ -1,4 +1,4 @@
-"""Models, batches and optimizers of these tests."""
+"""Models, batches and optimizers for these tests."""
 
 import keras
 import numpy as np
@@ -26,8 +26,8 @@ def transformer(width=256, heads=4, length=32, depth=4, dropout=0.1):
 
 
 def cnn(width=64, blocks=4):
-    """Residual. No bias before BatchNorm: its gradient is nothing but rounding, and Adam would make
-    steps of it."""
+    """A residual CNN. No bias before BatchNorm: its gradient would be pure rounding, of which Adam
+    makes full steps."""
     image = keras.Input((24, 24, 3))
     hidden = layers.Conv2D(width, 3, padding="same", use_bias=False)(image)
     for _ in range(blocks):
@@ -53,7 +53,7 @@ def batch_of(name, seed=0):
 
 
 def optimizer(name, model="mlp"):
-    """Steps are small for the CNN: with BatchNorm, differences by rounding grow with them."""
+    """The CNN gets small steps: with BatchNorm, larger steps amplify rounding differences."""
     optimizers = keras.optimizers
     rate = 2e-5 if model == "cnn" else 2e-4
     return {

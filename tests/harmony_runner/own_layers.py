@@ -1,11 +1,11 @@
-"""Layers of these tests, as people write them."""
+"""Layers for these tests, as users write them."""
 
 import keras
 from keras import layers
 
 
 class Scale(layers.Layer):
-    """Weights before the layer in question, so that a gradient goes through it."""
+    """Weights before the tested layer, so that a gradient goes through it."""
 
     def build(self, shape):
         self.scale = self.add_weight(shape=(shape[-1],), initializer="ones")
@@ -15,7 +15,7 @@ class Scale(layers.Layer):
 
 
 class Own(layers.Layer):
-    """A layer as people write them: layers inside, and no `training` in its call()."""
+    """A typical user's layer: layers inside, and no `training` in its call()."""
 
     def __init__(self, **options):
         super().__init__(activity_regularizer="l2", **options)
@@ -33,8 +33,8 @@ class Own(layers.Layer):
 
 
 class Shifted(layers.Layer):
-    """Assigns to what it keeps, and reads it in the same call. Counts portions, in a whole number
-    that is no seed."""
+    """Assigns to its state and reads it in the same call. Counts microbatches in an integer that is
+    not a seed."""
 
     def build(self, shape):
         self.mean = self.add_weight(shape=(shape[-1],), initializer="zeros", trainable=False)

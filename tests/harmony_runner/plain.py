@@ -1,19 +1,19 @@
-"""Training as Keras does it, but for the gradients: summed up over portions of the batch."""
+"""Training as in Keras, except that gradients are summed over the microbatches of a batch."""
 
 import tensorflow as tf
 
 
-def losses(model, optimizer, x, y, portions, steps):
-    """Of every step of a compiled model; with what layers add to it."""
+def losses(model, optimizer, x, y, microbatches, steps):
+    """The losses of all steps of a compiled model, including those that layers add."""
     data = tf.nest.map_structure(
         lambda each: None if each is None else tf.convert_to_tensor(each), (x, y))
-    batch = sum(portions)
+    batch = sum(microbatches)
     optimizer.build(model.trainable_variables)
 
     @tf.function(autograph=False, jit_compile=False)
     def step():
         sums, total, first = None, 0.0, 0
-        for size in portions:
+        for size in microbatches:
             span = slice(first, first + size)
             own_x, own_y = tf.nest.map_structure(
                 lambda each, span=span: None if each is None else each[span], data)

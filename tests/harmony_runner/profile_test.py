@@ -1,4 +1,4 @@
-"""A model's profile is what `thimble harmony` reads, and a dry run explains a plan."""
+"""`thimble harmony` reads a model's profile, and a dry run explains a plan."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Models and settings that Harmony refuses. Prints what it says, and that nothing changed."""
+"""Models and settings that Harmony refuses. Prints its messages, and that nothing changed."""
 
 import json
 import random
@@ -39,20 +39,20 @@ def plan_that_does_not_fit():
 
 
 def fit_by(forward, backward, gpus=2):
-    """Two links, and tasks of (first, last, gpu, microbatches)."""
+    """Fits two stages by tasks of (first, last, gpu, microbatches)."""
     tasks = [tuple(harmony.Task(*each) for each in kind) for kind in (forward, backward)]
     fit(dense(), plan=harmony.Plan("pp", gpus, 16, *tasks))
 
 
-def plan_that_misses_links():
+def plan_that_misses_stages():
     fit_by([], [(1, 1, 0, (16,))])
 
 
-def plan_that_computes_links_twice():
+def plan_that_computes_stages_twice():
     fit_by([(0, 0, 0, (16,))], [(1, 1, 0, (16,)), (0, 1, 0, (16,))])
 
 
-def plan_with_more_links_than_there_are():
+def plan_with_more_stages_than_there_are():
     fit_by([(0, 1, 0, (16,))], [(2, 2, 0, (16,)), (0, 1, 0, (16,))])
 
 
@@ -129,7 +129,7 @@ def stateful_recurrence():
 
 
 def shared_state_that_does_not_fit():
-    """What is between two places of a BatchNorm is one pack with it."""
+    """Layers between two places of a BatchNorm are in one pack with it."""
     shared = layers.BatchNormalization(name="shared")
     inputs = keras.Input((32,))
     hidden = shared(layers.Dense(32)(layers.Dense(2048, name="wide")(shared(inputs))))
@@ -202,8 +202,8 @@ def variable_of_another_layer():
     fit(dense(Reads(name="reads")))
 
 
-CASES = (layer_that_does_not_fit, plan_that_does_not_fit, plan_that_misses_links,
-         plan_that_computes_links_twice, plan_with_more_links_than_there_are,
+CASES = (layer_that_does_not_fit, plan_that_does_not_fit, plan_that_misses_stages,
+         plan_that_computes_stages_twice, plan_with_more_stages_than_there_are,
          plan_without_backward, plan_for_more_devices, plan_on_a_device_that_is_not_there,
          plan_with_empty_microbatches, plan_that_saves_what_nobody_restores, memory_that_is_none,
          memory_that_is_no_size, device_that_is_not_there, host_as_device, unknown_mode,
@@ -215,7 +215,7 @@ CASES = (layer_that_does_not_fit, plan_that_does_not_fit, plan_that_misses_links
 
 
 def usable_afterwards():
-    """A model that was refused trains as if nothing had been, without Harmony and with it."""
+    """A refused model still trains normally, without Harmony and with it."""
     model = dense()
     before = [variable.numpy() for variable in model.variables]
     attached = harmony.attach(model, devices=DEVICES, memory="64KiB", mode="pp")

@@ -1,6 +1,6 @@
-"""Trains with every boundary copied from device to device, and with none. Prints what it saw.
+"""Trains with all boundaries copied between devices, and with none. Prints JSON.
 
-usage: routes_case.py MODEL. Otherwise chance decides: who is ready first.
+Normally this depends on which device is ready first. usage: routes_case.py MODEL
 """
 
 import json
@@ -19,7 +19,7 @@ from thimble_gpu.harmony.chain import Chain  # pylint: disable=wrong-import-posi
 
 
 class Always(routes.Handover):
-    """Its receiver has always asked. The memory of these devices has no limit."""
+    """The receiver has always asked. These devices have no memory limit."""
 
     def send(self, job, results):
         self._asked.set()
@@ -34,9 +34,9 @@ class Never(routes.Handover):
 
 
 def plan_for(model):
-    """Three packs on three devices, each on another one when it computes backward."""
-    links = len(Chain(model).links)
-    spans = [(0, 2), (3, 5), (6, links - 1)]
+    """Three packs on three devices; each computes backward on another device than forward."""
+    stages = len(Chain(model).stages)
+    spans = [(0, 2), (3, 5), (6, stages - 1)]
     forward = [harmony.Task(*span, gpu, (8, 8)) for gpu, span in enumerate(spans)]
     backward = [harmony.Task(*span, gpu, (8, 8)) for gpu, span in zip((2, 0, 1), spans[::-1])]
     return harmony.Plan("pp", 3, 16, tuple(forward[:-1]), tuple(backward))

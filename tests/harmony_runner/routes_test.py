@@ -1,4 +1,4 @@
-"""What goes from device to device, and what over the host, are the same numbers."""
+"""Direct copies between devices and copies over the host give the same numbers."""
 
 import json
 import unittest
@@ -21,7 +21,8 @@ class Routes(training.Training):
         return direct
 
     def test_a_residual_model_with_state(self):
-        """16 x 24 x 24 x 64 floats at every border: forward and back, and once for backward."""
+        """16 x 24 x 24 x 64 floats at each border: forward, gradient, and once kept for
+        backward."""
         border = 16 * 24 * 24 * 64 * 4
         seen = self.compare("cnn")
         self.assertEqual((seen["direct"], seen["host"]), (8 * border, 2 * border))

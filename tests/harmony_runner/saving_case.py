@@ -1,4 +1,4 @@
-"""Trains with activations that are saved for backward, and computed again. Prints what it saw.
+"""Trains with activations that are saved for backward, then recomputed. Prints JSON.
 
 usage: saving_case.py MODEL
 """
@@ -20,7 +20,7 @@ SAVED = range(6)
 
 
 def recurrent():
-    """A loop, whose gradient changes how it is computed forward."""
+    """A model with a loop, whose gradient changes its forward."""
     return keras.Sequential([
         keras.Input((32,)), layers.Embedding(models.WORDS, 32), layers.Dense(32), layers.LSTM(
             32, return_sequences=True, unroll=False), *[layers.Dense(32) for _ in range(4)],
@@ -32,7 +32,7 @@ def train(name, saved):
     model = recurrent() if name == "recurrent" else models.MODELS[name]()
     x, y = models.batch_of("transformer" if name == "recurrent" else name)
     model.compile(models.optimizer("adam", name), models.loss())
-    spans = [(0, 2), (3, 5), (6, len(Chain(model).links) - 1)]
+    spans = [(0, 2), (3, 5), (6, len(Chain(model).stages) - 1)]
     forward = [harmony.Task(*span, number % 2, (8, 8)) for number, span in enumerate(spans)]
     backward = [harmony.Task(*span, number % 2, (8, 8)) for number, span in enumerate(spans[::-1])]
     plan = harmony.Plan("pp", 2, 16, tuple(forward[:-1]), tuple(backward)).with_saved(saved)

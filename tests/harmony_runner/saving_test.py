@@ -1,4 +1,4 @@
-"""Activations that wait on the host give the same numbers as those that are computed again."""
+"""Activations saved on the host give the same numbers as recomputed ones."""
 
 import json
 import unittest
@@ -48,13 +48,14 @@ class Saving(training.Training):
         self.check("transformer")
 
     def test_what_cannot_be_saved_is_computed_again(self):
-        """An LSTM's pack; that of the layers after it can be."""
+        """An LSTM's pack cannot be saved; the pack of the layers after it can."""
         explanation = self.compare("recurrent")["explanation"]
         self.assertRegex(explanation, "backward +embedding to lstm")
         self.assertEqual(explanation.count("backward, saved"), 1)
 
     def test_a_plan_says_what(self):
-        """Forward and backward are cut where it begins and ends, forward's own borders count."""
+        """Forward and backward are cut where saving begins and ends, and at forward's own
+        borders."""
         ended = self.environment.python(READ, stdin=json.dumps(PLAN))
         self.assertEqual(ended.returncode, 0, ended.stderr)
         forward, backward = json.loads(ended.stdout)

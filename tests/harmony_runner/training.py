@@ -9,13 +9,13 @@ from tests.wheel import installation
 
 MIB = 1 << 20
 STEPS = 20
-# Of each device; all together hold less than weights, gradients and the optimizer's state, or than
-# the activations of the CNN.
+# Per device. Together they hold less than weights, gradients and optimizer state, or less than the
+# activations of the CNN.
 MEMORY = {"mlp": 16 * MIB, "transformer": 10 * MIB, "cnn": 14 * MIB}
-# Without, packs may have portions of different sizes, and there is nothing to compare with.
-PORTION = {"mlp": 16, "transformer": 8, "cnn": 8}
-# On a quiet machine 0.97 and more. On a busy one inputs come after the device has become idle, not
-# while it computes, and less is there at once: 0.91 was seen.
+# Without a fixed size, packs may have different microbatches, and Keras cannot be compared.
+MICROBATCH = {"mlp": 16, "transformer": 8, "cnn": 8}
+# 0.97 or more on a quiet machine. On a busy one, inputs arrive when the device is already idle, not
+# while it computes, so less memory is in use at once: 0.91 was measured.
 LEAST_OF_PREDICTED = 0.85
 CONF = "device:cpu,chunk:64KiB,retry_ms:2000"
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.getcwd()}
@@ -42,7 +42,8 @@ class Training(unittest.TestCase):
 
     def train(self, model, optimizer, devices, mode="pp", plan=None):
         options = {"model": model, "optimizer": optimizer, "devices": devices, "mode": mode,
-                   "memory": MEMORY[model], "portion": PORTION[model], "steps": STEPS, "plan": plan}
+                   "memory": MEMORY[model], "microbatch": MICROBATCH[model], "steps": STEPS,
+                   "plan": plan}
         ended = self.environment.run("python", "tests/harmony_runner/train.py", json.dumps(options),
                                      THIMBLE_CONF=CONF, timeout=500, **QUIET)
         self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
@@ -58,7 +59,7 @@ class Training(unittest.TestCase):
         ratios = [seen["measured"][name] / predicted
                   for name, predicted in seen["predicted"].items()]
         print(options["model"], options["optimizer"], options["devices"], options["mode"],
-              "portions", seen["portions"], f"loss within {worst:.1e}, peaks / predicted",
+              "microbatches", seen["microbatches"], f"loss within {worst:.1e}, peaks / predicted",
               [round(ratio, 3) for ratio in ratios])
         if options["mode"] == "pp":
             self.assertGreater(seen["traffic"]["direct"], 0, seen["explanation"])
@@ -71,7 +72,7 @@ class Training(unittest.TestCase):
             self.assertGreater(ratio, LEAST_OF_PREDICTED, seen["explanation"])
 
     def check_alone(self, model, devices):
-        """Keras has not enough with the memory of all devices together."""
+        """Keras runs out of memory with the memory of all devices together."""
         limit = devices * MEMORY[model]
         ended = self.environment.run("python", "-c", textwrap.dedent(ALONE), model,
                                      THIMBLE_CONF=f"{CONF},limit:{limit}",

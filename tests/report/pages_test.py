@@ -278,9 +278,9 @@ class Pages(unittest.TestCase):
                          "--batch", "8", "--seconds", "0.2", "--gantt", str(page))
         self.open(page)
         x, y, width, height = self.chromium.place("#chart")
-        step = self.chromium.evaluate("(g => { const row = g.rows[0], s = row.steps[0]; return "
-                                      "[g.xOf((s[9] + s[10]) / 2), row.y + 10]; })(thimble.gantt)")
-        self.chromium.point(x + step[0], y + step[1])
+        bar = self.chromium.evaluate("(g => { const row = g.rows[0], a = row.actions[0]; return "
+                                     "[g.xOf((a[9] + a[10]) / 2), row.y + 10]; })(thimble.gantt)")
+        self.chromium.point(x + bar[0], y + bar[1])
         self.assertRegex(self.text_of("#tip"), r"task \d+\nlayers \d+ to \d+\n")
         until = "thimble.gantt.view.until"
         whole = self.chromium.evaluate(until)

@@ -1,5 +1,5 @@
-// Weights travel in chunks of whole layers: large enough to be worth a transfer, small enough that
-// computing can begin with the first one.
+// Weights move in chunks of whole layers: large enough to be worth a transfer, small enough that
+// computing can begin early.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace thimble::harmony {
 
-// The first layer of every chunk of `pack`, and one past its last layer.
+// The first layer of each chunk of `pack`, then one past its last layer.
 std::vector<int> ChunkCuts(const Costs& costs, Pack pack);
 
 }  // namespace thimble::harmony

@@ -12,8 +12,8 @@ std::vector<double> Sums(const std::vector<double>& values) {
   return sums;
 }
 
-// The figures of all layers at `size`, on the line through the two measured sizes around it; below
-// the smallest, that one's: they are upper bounds.
+// The figures of all layers at `size`, interpolated between the two measured sizes around it. Below
+// the smallest size, its figures are upper bounds.
 std::vector<double> At(const std::vector<const Sample*>& measured,
                        std::vector<double> Sample::*figures, int size) {
   const auto high =

@@ -1,8 +1,8 @@
-// Times and bytes of packs: sums over layers of a profile, for every size of a microbatch.
+// Times and bytes of packs: sums over the layers of a profile, for every microbatch size.
 //
-// A pack is a run of layers [first, last]. Its memory follows the published rule: what its layers
-// need one by one, the inputs between them counted once, because they are the previous one's
-// output.
+// A pack is a run of layers [first, last]. Its memory follows the published rule: the sum of what
+// its layers need alone, with each input between two layers counted once, because it is the output
+// of the layer before.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@ inline bool operator==(const Pack& a, const Pack& b) {
 inline bool operator!=(const Pack& a, const Pack& b) { return !(a == b); }
 inline bool Overlap(const Pack& a, const Pack& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The optimizer's state, in copies of the weights, as Adam has it: a profile does not tell.
+// Optimizer state in copies of the weights, as Adam has it. A profile does not say.
 inline constexpr double kStateCopies = 2;
 
-enum class Pass { kForward, kBackward };  // kBackward runs the forward again
+enum class Pass { kForward, kBackward };  // kBackward includes running the forward again
 
 class Costs {
  public:
@@ -35,7 +35,7 @@ class Costs {
 
   const Profile& profile() const { return profile_; }
   int layer_count() const { return profile_.layer_count(); }
-  // The largest microbatch that a profile has figures for, and the smallest that was measured.
+  // The largest microbatch in the profile, and the smallest that was measured.
   int largest(Pass pass) const { return static_cast<int>(TablesOf(pass).size()) - 1; }
   int largest() const { return std::min(largest(Pass::kForward), largest(Pass::kBackward)); }
   int smallest(Pass pass) const { return smallest_[pass == Pass::kForward ? 0 : 1]; }
@@ -44,11 +44,11 @@ class Costs {
     const Table& table = TableOf(pass, size);
     return table.seconds[pack.last + 1] - table.seconds[pack.first];
   }
-  // The same for one layer, without the rounding of sums.
+  // The same for one layer, without the rounding errors of sums.
   double LayerSeconds(Pass pass, int size, int layer) const {
     return TableOf(pass, size).layer_seconds[layer];
   }
-  // Of the backward proper.
+  // The backward alone, without running the forward again.
   double BackwardSeconds(int size, Pack pack) const {
     return Seconds(Pass::kBackward, size, pack) - Seconds(Pass::kForward, size, pack);
   }
@@ -58,17 +58,17 @@ class Costs {
     return table.bytes[pack.last + 1] - table.bytes[pack.first] -
            size * (inputs_[pack.last + 1] - inputs_[pack.first + 1]);
   }
-  // Of this, what is neither weights, gradients nor the pack's input.
+  // The part of this that is neither weights, nor gradients, nor the pack's input.
   double WorkBytes(Pass pass, int size, Pack pack) const;
   // What the backward of layers needs of their forward.
   double KeptBytes(int size, Pack layers) const {
     return WorkBytes(Pass::kBackward, size, layers) + InputBytes(size, layers.first);
   }
-  // With buffers, which come and go with the weights.
+  // Includes buffers, which move with the weights.
   double WeightBytes(Pack pack) const { return weights_[pack.last + 1] - weights_[pack.first]; }
-  // On the host of the profile.
+  // On the host where the profile was made.
   double UpdateSeconds(Pack pack) const { return updates_[pack.last + 1] - updates_[pack.first]; }
-  // The input of a layer; nothing after the last one.
+  // The input of a layer; zero after the last one.
   double InputBytes(int size, int layer) const {
     return layer < layer_count() ? size * profile_.layers[layer].input_bytes : 0;
   }
@@ -99,7 +99,7 @@ inline double ModelBytes(const Costs& costs) {
   return costs.WeightBytes({0, costs.layer_count() - 1});
 }
 
-// On the host, whatever the plan is: weights, gradients and the optimizer's state.
+// What the host holds under any plan: weights, gradients and optimizer state.
 inline double HostBytes(const Costs& costs) { return (2 + kStateCopies) * ModelBytes(costs); }
 
 }  // namespace thimble::harmony

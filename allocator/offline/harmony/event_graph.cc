@@ -6,12 +6,12 @@
 
 namespace thimble::harmony {
 
-int EventGraph::Add(const Key& key, const Step& step, double seconds) {
+int EventGraph::Add(const Key& key, const Action& action, double seconds) {
   const int index = static_cast<int>(events_.size());
   Event event;
-  event.step = step;
+  event.action = action;
   event.seconds = seconds;
-  const int stream = step.gpu * kStreams + static_cast<int>(step.stream);
+  const int stream = action.gpu * kStreams + static_cast<int>(action.stream);
   const auto [last, is_first] = last_.try_emplace(stream, index);
   if (!is_first) event.previous = last->second;
   last->second = index;
@@ -26,7 +26,7 @@ void EventGraph::Resolve() {
     THIMBLE_CHECK(found != names_.end(), "an event waits for one that exists");
     events_[wait.event].waits.push_back(found->second);
   }
-  // From the waits as they are before any meeting: the two sides refer to each other.
+  // Collects the waits before changing any: events that meet refer to each other.
   std::vector<std::vector<int>> added(meetings_.size());
   for (std::size_t i = 0; i < meetings_.size(); ++i) {
     const auto found = names_.find(meetings_[i].key);
@@ -41,7 +41,7 @@ void EventGraph::Resolve() {
   }
 }
 
-std::vector<Step> EventGraph::Run() {
+std::vector<Action> EventGraph::Run() {
   Resolve();
   std::vector<int> open(events_.size(), 0);
   std::vector<std::vector<int>> followers(events_.size());
@@ -55,22 +55,22 @@ std::vector<Step> EventGraph::Run() {
   for (std::size_t i = 0; i < events_.size(); ++i) {
     if (open[i] == 0) ready.push_back(static_cast<int>(i));
   }
-  std::vector<Step> steps;
+  std::vector<Action> actions;
   while (!ready.empty()) {
     Event& event = events_[ready.back()];
     const int index = ready.back();
     ready.pop_back();
     for (const int wait : event.waits) {
-      event.step.begin = std::max(event.step.begin, events_[wait].step.end);
+      event.action.begin = std::max(event.action.begin, events_[wait].action.end);
     }
-    event.step.end = event.step.begin + event.seconds;
-    steps.push_back(event.step);
+    event.action.end = event.action.begin + event.seconds;
+    actions.push_back(event.action);
     for (const int follower : followers[index]) {
       if (--open[follower] == 0) ready.push_back(follower);
     }
   }
-  if (steps.size() < events_.size()) steps.clear();
-  return steps;
+  if (actions.size() < events_.size()) actions.clear();
+  return actions;
 }
 
 }  // namespace thimble::harmony

@@ -1,5 +1,5 @@
-// Events on streams that are queues: each begins when those it waits for are over and the one
-// before it on its stream is, too. So times are longest paths.
+// Events on streams that are queues. An event begins when the events it waits for and the one
+// before it on its stream have ended, so times are longest paths.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@ namespace thimble::harmony {
 
 class EventGraph {
  public:
-  using Key = std::array<int, 4>;  // any name; used once
+  using Key = std::array<int, 4>;  // any name, used once
 
-  // Queues a step on its stream of its GPU. Waits may name events that are added later.
-  int Add(const Key& key, const Step& step, double seconds);
+  // Queues an action on its stream of its GPU. Waits may name events that are added later.
+  int Add(const Key& key, const Action& action, double seconds);
   void After(int event, const Key& key) { waits_.push_back({event, key}); }
-  // The two begin together: each waits for all that the other waits for. Both ends say so.
+  // The two begin together: each waits for everything the other waits for. Call it for both.
   void Meet(int event, const Key& key) { meetings_.push_back({event, key}); }
 
-  // The steps with their times; none if waits are circular, so that nothing would ever begin.
-  std::vector<Step> Run();
+  // The actions with their times; none if the waits are circular.
+  std::vector<Action> Run();
 
  private:
   struct Event {
-    Step step;
+    Action action;
     double seconds = 0;
     int previous = -1;  // on its stream
     std::vector<int> waits;

@@ -78,17 +78,17 @@ std::string ScheduleJson(const Schedule& schedule) {
   for (int i = 0; i <= static_cast<int>(Kind::kDelete); ++i) {
     kinds.push_back(absl::StrCat("\"", NameOf(static_cast<Kind>(i)), "\""));
   }
-  std::vector<std::string> steps;
-  steps.reserve(schedule.steps.size());
-  for (const Step& step : schedule.steps) {
-    steps.push_back(absl::StrFormat(
-        "[%d,%d,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g]", step.gpu, static_cast<int>(step.stream),
-        static_cast<int>(step.kind), step.task, step.layers.first, step.layers.last,
-        step.first_sample, step.end_sample, Whole(step.bytes), step.begin, step.end));
+  std::vector<std::string> actions;
+  actions.reserve(schedule.actions.size());
+  for (const Action& action : schedule.actions) {
+    actions.push_back(absl::StrFormat(
+        "[%d,%d,%d,%d,%d,%d,%d,%d,%s,%.9g,%.9g]", action.gpu, static_cast<int>(action.stream),
+        static_cast<int>(action.kind), action.task, action.layers.first, action.layers.last,
+        action.first_sample, action.end_sample, Whole(action.bytes), action.begin, action.end));
   }
   return absl::StrCat("{\"plan\":", PlanJson(schedule), ",\"streams\":[",
                       absl::StrJoin(streams, ","), "],\n\"kinds\":[", absl::StrJoin(kinds, ","),
-                      "],\n\"steps\":[\n", absl::StrJoin(steps, ",\n"), "]}\n");
+                      "],\n\"steps\":[\n", absl::StrJoin(actions, ",\n"), "]}\n");
 }
 
 std::string BaselinesJson(const Baselines& baselines) {

@@ -9,8 +9,7 @@ namespace {
 
 enum What { kWeights, kGradients, kOptimizer, kActivations, kInput, kWhats };
 
-// One GPU's memory. Tensors are numbers below a limit; the list of those in memory is in two
-// arrays.
+// One GPU's memory. Tensors are numbers below a limit; two arrays hold the list of those in memory.
 class Memory {
  public:
   Memory(double bytes, int tensors)
@@ -21,8 +20,8 @@ class Memory {
   double in() const { return in_; }
   double out() const { return out_; }
 
-  // `fresh`: it is made here, so there is nothing to fetch. What is used together must not be
-  // evicted for each other: `group` is its number, growing.
+  // `fresh`: the tensor is made here, so nothing is fetched. Tensors used together share a `group`,
+  // an increasing number, and never evict each other.
   void Use(int tensor, double bytes, bool write, bool fresh, std::uint64_t group) {
     if (bytes <= 0) return;
     State& state = state_[tensor];
@@ -87,7 +86,7 @@ class Memory {
   const int end_;
 };
 
-struct Part {  // of an iteration, on one GPU
+struct Part {  // one GPU's part of an iteration
   double in = 0;
   double out = 0;
   double seconds = 0;  // of computing
@@ -103,8 +102,8 @@ class OneGpu {
         recompute_(recompute),
         memory_(memory_bytes, (layers.last - layers.first + 1) * kWhats * count) {}
 
-  // `ahead`: forwards before the first backward. The second iteration counts: the first begins with
-  // nothing in memory.
+  // `ahead`: forwards before the first backward. Measures the second iteration, because the first
+  // begins with empty memory.
   Part Run(int ahead) {
     Part first;
     for (int iteration = 0; iteration < 2; ++iteration) {
@@ -190,7 +189,7 @@ bool FitsLayerByLayer(const Costs& costs, int size, double memory_bytes) {
   return true;
 }
 
-// Parts of the layers with about the same time.
+// Divides the layers into parts that take about the same time.
 std::vector<Pack> Stages(const Costs& costs, int size, int gpus) {
   const int layers = costs.layer_count();
   const auto until = [&](int layer) {

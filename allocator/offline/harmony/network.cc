@@ -43,7 +43,7 @@ Network::Route Network::MakeRoute(const Server& server, int from, int to) const 
     }
   }
   route.most = from == kHost || to == kHost ? kNoLimit : server.peer_bytes_per_second;
-  // Switches from an end up to the host; what both ends have in common is not crossed.
+  // Switches from an end up to the host; a route does not cross switches above both ends.
   const auto way = [&](int end) {
     std::vector<int> above;
     if (end == kHost) return above;
@@ -78,7 +78,7 @@ double Network::Alone(int from, int to) const {
   return rate;
 }
 
-// The link with the least for each of its users decides for these; then the same with the others.
+// The link with the least per user sets the rate of its users; then repeat for the others.
 void Network::Share(const std::vector<const Route*>& routes, std::vector<double>& rates) const {
   left_ = capacities_;
   users_.assign(capacities_.size(), 0);

@@ -1,7 +1,7 @@
-// Who gets how much of which link, while several transfers run at once.
+// How concurrent transfers share the links.
 //
-// Every link is shared fairly: a transfer gets as much as it can without another one getting less
-// than it (max-min). So one GPU alone has the uplink for itself, and two share it.
+// Sharing is max-min fair: no transfer can get more without taking from one that has less. So one
+// GPU alone has the whole uplink, and two share it.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ class Network {
  public:
   explicit Network(const Server& server);
 
-  // The links on the way, in [0, link_count()), and the most that one transfer gets; infinite
-  // unless it is between two GPUs over PCIe.
+  // The links on the way, in [0, link_count()), and the most that one transfer gets: infinite
+  // unless it goes between two GPUs over PCIe.
   struct Route {
     std::vector<int> links;
     double most = 0;
@@ -24,10 +24,10 @@ class Network {
   const Route& RouteOf(int from, int to) const { return routes_[(from + 1) * ends_ + to + 1]; }
   int link_count() const { return static_cast<int>(capacities_.size()); }
   double capacity(int link) const { return capacities_[link]; }
-  // What a transfer gets when it is alone.
+  // The rate of a transfer that runs alone.
   double Alone(int from, int to) const;
 
-  // Bytes per second for each of `routes`, all at the same time.
+  // Bytes per second for each of `routes` when all run at the same time.
   void Share(const std::vector<const Route*>& routes, std::vector<double>& rates) const;
 
  private:

@@ -8,10 +8,10 @@
 namespace thimble::harmony {
 namespace {
 
-// What the layers of one pass need, each by itself.
+// What each layer of one pass needs alone.
 struct Needs {
   std::vector<double> bytes;   // without the input
-  std::vector<double> inputs;  // that count; 0 if they do not
+  std::vector<double> inputs;  // 0 if the packer does not count them
   double memory = 0;
 
   double Sum(Pack pack) const {
@@ -52,7 +52,7 @@ std::vector<Pack> GreedyDown(const Needs& needs) {
   return packs;
 }
 
-// Into `count` packs of about the same sum; empty if one of them would be.
+// Cuts into `count` packs of about the same sum; empty if one of them would be empty.
 std::vector<Pack> BalancedSplit(const std::vector<double>& values, int count, bool whole_numbers) {
   std::vector<double> sums(values.size());
   std::partial_sum(values.begin(), values.end(), sums.begin());
@@ -70,7 +70,7 @@ std::vector<Pack> BalancedSplit(const std::vector<double>& values, int count, bo
   return packs;
 }
 
-// `fits` says so of one pack.
+// `fits` tells whether one pack fits.
 template <typename Fits>
 std::vector<Pack> Balanced(const Needs& needs, const std::vector<double>& values,
                            bool whole_numbers, Fits fits) {

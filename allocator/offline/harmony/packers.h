@@ -1,8 +1,9 @@
-// How the published system cuts a model into packs, with its names and its rules to the letter.
+// How the published system cuts a model into packs: its names and its exact rules.
 //
-// A layer counts with its peak without its input. Greedy packers fill one pack after the other;
-// balanced ones take the smallest number of packs that fit, all of about the same sum. What ends in
-// `addx` counts the input of a pack's first layer; what does not can overrun the memory by that.
+// A layer counts with its peak minus its input. Greedy packers fill one pack after the other;
+// balanced packers use the smallest number of packs that fit, all with about the same sum. Packers
+// whose names end in `addx` count the input of a pack's first layer; the others can exceed the
+// memory by it.
 #pragma once
 
 #include <vector>
@@ -25,12 +26,12 @@ enum class Packer {
 inline constexpr int kPackers = 8;
 absl::string_view NameOf(Packer packer);
 
-// Layers [0, layers) for microbatches of `size`, each pack within `memory_bytes`. Empty if there is
-// no such cut. Not for kReuse.
+// Cuts layers [0, layers) for microbatches of `size`, each pack within `memory_bytes`. Empty if no
+// cut fits. Not for kReuse.
 std::vector<Pack> CutIntoPacks(const Costs& costs, Packer packer, Pass pass, int size, int layers,
                                double memory_bytes);
 
-// kReuse: may these packs run forward with microbatches of `size`?
+// kReuse: whether these packs can run forward with microbatches of `size`.
 bool MayReuse(const Costs& costs, const std::vector<Pack>& packs, int size, double memory_bytes);
 
 }  // namespace thimble::harmony

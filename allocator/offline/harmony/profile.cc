@@ -28,7 +28,7 @@ enum Column : std::size_t {
   kForwardMemory,
   kBackwardMemory,
   kInput,
-  kBuffers,  // may be left out
+  kBuffers,  // optional
   kColumns
 };
 constexpr std::array<absl::string_view, kColumns> kNames = {
@@ -87,11 +87,11 @@ absl::StatusOr<double> Parser::Value(absl::string_view field, Column column) con
     return value;
   }
   return Error(field,
-               absl::StrCat("is no ", kNames[column], ": write a ",
+               absl::StrCat("is not a valid ", kNames[column], ": write a ",
                             is_whole ? "whole number" : "number", " from ", least, " to ", most));
 }
 
-// Weights, updates and inputs per sample do not depend on the size of the microbatch.
+// Weights, updates and inputs per sample do not depend on the microbatch size.
 absl::Status Parser::CheckAgainstOthers(const Row& row, absl::string_view line) const {
   const auto same = layers_.find(static_cast<int>(row[kLayer]));
   if (same == layers_.end()) return absl::OkStatus();
@@ -99,14 +99,15 @@ absl::Status Parser::CheckAgainstOthers(const Row& row, absl::string_view line) 
   const auto differs = [](double a, double b) { return std::abs(a - b) > 1e-6 * std::max(a, b); };
   for (const Column column : {kWeights, kUpdate, kBuffers}) {
     if (differs(row[column], other[column])) {
-      return Error(
-          line, absl::StrCat("has another ", kNames[column], " than line ", same->second.line, ", ",
-                             other[column], ": it is the same for every size of a microbatch"));
+      return Error(line, absl::StrCat("has a different ", kNames[column], " than line ",
+                                      same->second.line, ", ", other[column],
+                                      ": write the same value for every microbatch size"));
     }
   }
   if (differs(row[kInput] * other[kSize], other[kInput] * row[kSize])) {
-    return Error(line, absl::StrCat("has other x_elems per sample than line ", same->second.line,
-                                    ": write ", other[kInput] / other[kSize] * row[kSize]));
+    return Error(line,
+                 absl::StrCat("has different x_elems per sample than line ", same->second.line,
+                              ": write ", other[kInput] / other[kSize] * row[kSize]));
   }
   return absl::OkStatus();
 }
@@ -121,14 +122,14 @@ absl::Status Parser::ParseLine(absl::string_view line) {
     const std::size_t count = fields.size();
     if (count < kNeeded || count > kColumns ||
         !std::equal(fields.begin(), fields.end(), kNames.begin())) {
-      return Error(line, absl::StrCat("is no header: write ", Header()));
+      return Error(line, absl::StrCat("is not the header: write ", Header()));
     }
     columns_ = count;
     return absl::OkStatus();
   }
   if (fields.size() != columns_) {
     return Error(line, absl::StrCat("has ", fields.size(), " fields, not ", columns_,
-                                    ": write one for each column of the header"));
+                                    ": write one value for each column of the header"));
   }
   const bool has_backward = !fields[kBackward].empty() || !fields[kBackwardMemory].empty();
   Row row = {};
@@ -138,14 +139,14 @@ absl::Status Parser::ParseLine(absl::string_view line) {
   }
   if (has_backward && row[kBackward] < row[kForward]) {
     return Error(fields[kBackward], absl::StrCat("is less than fwd_gpu_s, ", row[kForward],
-                                                 ": backward includes the forward run again"));
+                                                 ": bwd_gpu_s includes running the forward again"));
   }
   THIMBLE_RETURN_IF_ERROR(CheckAgainstOthers(row, line));
   const std::pair<int, int> key(static_cast<int>(row[kSize]), static_cast<int>(row[kLayer]));
   const auto [other, is_new] = rows_.try_emplace(key, Numbered{row, line_, has_backward});
   if (!is_new) {
-    return Error(line, absl::StrCat("is size ", key.first, " and layer ", key.second, ", as line ",
-                                    other->second.line, ": write it once"));
+    return Error(line, absl::StrCat("repeats size ", key.first, " and layer ", key.second,
+                                    " of line ", other->second.line, ": write each once"));
   }
   layers_.try_emplace(key.second, Numbered{row, line_});
   return absl::OkStatus();
@@ -153,7 +154,7 @@ absl::Status Parser::ParseLine(absl::string_view line) {
 
 absl::StatusOr<Profile> Parser::Finish() const {
   if (rows_.empty()) {
-    return ErrorOfFile(absl::StrCat("has no layers: write a header ", Header(),
+    return ErrorOfFile(absl::StrCat("has no layers: write the header ", Header(),
                                     " and a line for every size and layer"));
   }
   const int layers = layers_.rbegin()->first + 1;
@@ -193,7 +194,7 @@ absl::StatusOr<Profile> Parser::Finish() const {
     has_backward |= backward > 0;
   }
   if (!has_backward) {
-    return ErrorOfFile("has no backward: write bwd_gpu_s and bwd_mem_bytes for one size at least");
+    return ErrorOfFile("has no backward: write bwd_gpu_s and bwd_mem_bytes for at least one size");
   }
   for (const auto& [layer, numbered] : layers_) {
     const Row& row = numbered.row;

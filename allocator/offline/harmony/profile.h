@@ -8,8 +8,8 @@
 // elements (4 bytes) of its input, for the whole microbatch. Weights, update and input per sample
 // are the same for every size. Sizes that were not measured are interpolated.
 //
-// A tenth column, buffer_bytes, is for what belongs to a layer and is not trained (the mask of
-// GPT-2's attention, the averages of batch normalization): it travels with the weights. A size that
+// An optional tenth column, buffer_bytes, is for data of a layer that is not trained (the mask of
+// GPT-2's attention, the averages of batch normalization): it moves with the weights. A size that
 // was measured forward only has bwd_gpu_s and bwd_mem_bytes empty.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace thimble::harmony {
 inline constexpr int kMaxLayers = 1 << 14;
 inline constexpr int kMaxBatch = 1 << 14;
 
-// What does not depend on the size of a microbatch.
+// What does not depend on the microbatch size.
 struct Layer {
   double weight_bytes = 0;
   double update_seconds = 0;  // on the host
@@ -32,12 +32,12 @@ struct Layer {
   double buffer_bytes = 0;
 };
 
-// What does, by layer.
+// What depends on the microbatch size, by layer.
 struct Sample {
   int size = 0;
   std::vector<double> forward_seconds;
   std::vector<double> forward_bytes;
-  // With the forward that is run again. Empty: measured forward only.
+  // Includes the forward that is run again. Empty: measured forward only.
   std::vector<double> backward_seconds;
   std::vector<double> backward_bytes;
 };
@@ -49,7 +49,7 @@ struct Profile {
   int layer_count() const { return static_cast<int>(layers.size()); }
 };
 
-// The first line that is wrong is refused with its place (`name`:line), the value and a remedy.
+// Refuses the first wrong line with its place (`name`:line), the value and a remedy.
 absl::StatusOr<Profile> ParseProfile(absl::string_view text, absl::string_view name);
 absl::StatusOr<Profile> ReadProfileFile(const std::string& path);
 

@@ -32,8 +32,8 @@ ProgramBuilder::ProgramBuilder(const Costs& costs, const Server& server, const P
   before_.resize(plan.gpus);
   out_.queues.resize(static_cast<std::size_t>(plan.gpus) * kStreams);
   out_.need.resize(plan.gpus);
-  out_.comfort.resize(plan.gpus);
-  out_.turns.resize(plan.gpus);
+  out_.preferred.resize(plan.gpus);
+  out_.units.resize(plan.gpus);
   for (int gpu = 0; gpu < plan.gpus; ++gpu) {
     out_.resident.push_back(ResidentBytes(costs, plan, gpu));
   }
@@ -73,18 +73,18 @@ Program ProgramBuilder::Build() {
 }
 
 int ProgramBuilder::AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample,
-                          double bytes, double seconds, int turn) {
+                          double bytes, double seconds, int unit) {
   Op op;
-  op.step.kind = kind;
-  op.step.stream = stream;
-  op.step.gpu = gpu_;
-  op.step.task = task_;
-  op.step.layers = layers;
-  op.step.first_sample = first_sample;
-  op.step.end_sample = end_sample;
-  op.step.bytes = bytes;
+  op.action.kind = kind;
+  op.action.stream = stream;
+  op.action.gpu = gpu_;
+  op.action.task = task_;
+  op.action.layers = layers;
+  op.action.first_sample = first_sample;
+  op.action.end_sample = end_sample;
+  op.action.bytes = bytes;
   op.place = place_;
-  op.turn = turn;
+  op.unit = unit;
   op.seconds = seconds;
   const int index = static_cast<int>(out_.ops.size());
   out_.ops.push_back(op);
@@ -98,8 +98,8 @@ void ProgramBuilder::BuildTask(Lane& lane) {
   gpu_ = GpuOf(lane);
   place_ = static_cast<int>(out_.need[gpu_].size());
   weights_ = before_[gpu_].weights;
-  turns_ = task().is_backward() ? std::max<int>(1, static_cast<int>(task().segments.size())) : 1;
-  out_.turns[gpu_].push_back(count() * turns_);
+  units_ = task().is_backward() ? std::max<int>(1, static_cast<int>(task().segments.size())) : 1;
+  out_.units[gpu_].push_back(count() * units_);
   const bool has_next = task_ + 1 < static_cast<int>(plan_.tasks.size());
   next_is_here_ = has_next && (!is_pipeline || plan_.tasks[task_ + 1].gpu == gpu_);
   outputs_.clear();
@@ -111,7 +111,7 @@ void ProgramBuilder::BuildTask(Lane& lane) {
   }
   BuildNeeds(lane);
   TakeOutputs(lane);
-  // What a GPU hands to itself waits on the host, if there is no room for all of it.
+  // Outputs for a task on the same GPU wait on the host if they do not all fit.
   const bool by_host =
       has_next &&
       (plan_.boundaries_on_host ||
@@ -131,13 +131,13 @@ void ProgramBuilder::BuildTask(Lane& lane) {
   lane.outputs_on_host = by_host;
 }
 
-// The outputs wait on the host for the next task.
+// Sends the outputs to the host, where they wait for the next task.
 void ProgramBuilder::HandOverByHost() {
   const int layer = task().is_backward() ? task().pack.first : task().pack.last + 1;
   const double output = costs_.InputBytes(size(0), layer);
   if (next_is_here_) {
     out_.need[gpu_].back() -= (count() - 1) * output;
-    out_.comfort[gpu_].back() -= (count() - 1) * output;
+    out_.preferred[gpu_].back() -= (count() - 1) * output;
   }
   for (Piece& piece : outputs_) {
     const int op =

@@ -4,7 +4,7 @@
 
 namespace thimble::harmony {
 
-std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, const Segment& segment, int turn) {
+std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, const Segment& segment, int unit) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   std::vector<Held> result;
   for (Held one : lane.kept[{task_, i}]) {
@@ -12,9 +12,9 @@ std::vector<Held> ProgramBuilder::Fetched(Lane& lane, int i, const Segment& segm
     if (segment.keep == Keep::kOnHost) {
       const double bytes = out_.tensors[one.tensor].bytes;
       const int op = AddOp(Kind::kActivationsIn, Stream::kIn, one.layers, bounds[i], bounds[i + 1],
-                           bytes, 0, turn);
+                           bytes, 0, unit);
       Wait(op, one.op);
-      one.tensor = AddTensor(bytes, turn);
+      one.tensor = AddTensor(bytes, unit);
       one.op = op;
       out_.makes.Add(op, one.tensor);
     }
@@ -28,7 +28,7 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
   const bool later = task_ > fused_;
   const bool is_last = i == count() - 1;
   std::vector<Piece> above = arrived_;  // the gradient from above
-  int turn = TurnOf(i);
+  int unit = UnitOf(i);
   for (const Segment& one : SegmentsDown(task())) {
     const Pack segment = one.layers;
     int first_op = -1;
@@ -38,11 +38,11 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
       const double seconds = kind == Kind::kBackward
                                  ? costs_.BackwardSeconds(size(i), layers)
                                  : costs_.Seconds(Pass::kForward, size(i), layers);
-      op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, turn);
+      op = AddOp(kind, Stream::kCompute, layers, bounds[i], bounds[i + 1], 0, seconds, unit);
       if (first_op < 0) first_op = op;
       if (i == 0) WaitForWeights(op, layers);
     };
-    // The first microbatch waits for weights chunk by chunk, the last one lets go of them so.
+    // The first microbatch waits for weights chunk by chunk; the last frees them chunk by chunk.
     const auto chunks = [&](Pack layers, bool whole) {
       std::vector<Pack> result;
       for (std::size_t c = 0; c + 1 < cuts_.size() && !whole; ++c) {
@@ -56,12 +56,12 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
     std::vector<Piece> own;
     std::vector<Held> stored;
     if (one.keep == Keep::kNothing) {
-      own = InputOf(lane, i, segment.first, turn);
+      own = InputOf(lane, i, segment.first, unit);
       for (const Pack& part : chunks(segment, i > 0)) run(Kind::kRecompute, part);
-      work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), segment), turn);
+      work = AddTensor(costs_.WorkBytes(Pass::kBackward, size(i), segment), unit);
       out_.makes.Add(first_op, work);
     } else {
-      stored = Fetched(lane, i, one, turn);
+      stored = Fetched(lane, i, one, unit);
     }
     std::vector<Pack> parts = chunks(segment, !is_last);
     std::reverse(parts.begin(), parts.end());
@@ -93,7 +93,7 @@ void ProgramBuilder::BuildBackward(Lane& lane, int i) {
     const int output = AddTensor(costs_.InputBytes(size(i), segment.first));
     out_.makes.Add(op, output);
     above = {{bounds[i], bounds[i + 1], output, op}};
-    ++turn;
+    ++unit;
   }
   outputs_.push_back(above[0]);
 }

@@ -1,9 +1,9 @@
 // Builds the program of a plan task by task, in the order of the plan.
 //
-//   program.cc            tasks, and what they hand on
+//   program.cc            tasks, and what they pass to the next task
 //   program_need.cc       the memory that a task takes to run
 //   program_weights.cc    weights in; gradients summed, out and applied
-//   program_inputs.cc     what a microbatch begins with
+//   program_inputs.cc     the inputs of a microbatch
 //   program_forward.cc    forward tasks, and what they leave for the backward
 //   program_backward.cc   backward tasks
 //
@@ -22,7 +22,7 @@
 
 namespace thimble::harmony {
 
-// A tensor with some samples of a boundary, and the op after which it is there.
+// A tensor with some samples of a boundary, and the op that delivers it.
 struct Piece {
   int first_sample = 0;
   int end_sample = 0;
@@ -34,16 +34,16 @@ struct Piece {
 struct Held {
   Pack layers;
   int tensor = 0;
-  int op = 0;    // after which they are there
+  int op = 0;    // that delivers them
   int task = 0;  // that fetched them
 };
 
-// In order, each once.
+// Sorted, each once.
 void SortCuts(std::vector<int>& cuts);
 
-// What builds the tasks of one GPU in dp, and of all of them in pp.
+// The state of one chain of tasks: one per GPU in dp, one in all in pp.
 struct Lane {
-  std::vector<Piece> outputs;  // of the task before
+  std::vector<Piece> outputs;  // of the previous task
   int outputs_gpu = 0;         // where they are
   bool outputs_on_host = false;
   std::map<int, std::vector<Piece>> stashes;              // by layer; op: when the host has it
@@ -52,13 +52,13 @@ struct Lane {
 
 class ProgramBuilder {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   ProgramBuilder(const Costs& costs, const Server& server, const Plan& plan, bool one_for_all);
 
   Program Build();
 
  private:
-  struct Before {  // the task before on a GPU
+  struct Before {  // the previous task on a GPU
     Pack pack;
     std::vector<Held> weights;
     bool is_there = false;
@@ -69,25 +69,25 @@ class ProgramBuilder {
   int size(int i) const { return task().microbatches[i]; }
   double share() const { return 1.0 / sharers_; }
 
-  // The number of a microbatch's turn with its segment, in the order of segments.
-  int TurnOf(int i, int segment = 0) const { return i * turns_ + segment; }
+  // The unit of a microbatch and the current segment, in the order of segments.
+  int UnitOf(int i, int segment = 0) const { return i * units_ + segment; }
 
   int AddOp(Kind kind, Stream stream, Pack layers, int first_sample, int end_sample, double bytes,
-            double seconds, int turn);
-  int AddTensor(double bytes, int turn = 0) {
-    out_.tensors.push_back({gpu_, place_, turn, bytes});
+            double seconds, int unit);
+  int AddTensor(double bytes, int unit = 0) {
+    out_.tensors.push_back({gpu_, place_, unit, bytes});
     return static_cast<int>(out_.tensors.size()) - 1;
   }
   void Wait(int op, int other) {
     out_.followers.Add(other, op);
     ++out_.waits[op];
   }
-  int Copy(Kind kind, Stream stream, int layer, int first_sample, int end_sample, int turn) {
+  int Copy(Kind kind, Stream stream, int layer, int first_sample, int end_sample, int unit) {
     return AddOp(kind, stream, {layer, layer}, first_sample, end_sample,
-                 costs_.InputBytes(end_sample - first_sample, layer), 0, turn);
+                 costs_.InputBytes(end_sample - first_sample, layer), 0, unit);
   }
 
-  // A segment of a later backward task, for which the forward leaves something.
+  // A segment of a later backward task that needs activations of the forward.
   struct Later {
     int task = 0;
     Segment segment;
@@ -104,20 +104,20 @@ class ProgramBuilder {
   int GpuOf(const Lane& lane) const {
     return plan_.mode == Mode::kPipeline ? task().gpu : static_cast<int>(&lane - lanes_.data());
   }
-  // Weights of all lanes come first: each waits for parts that the others fetch.
+  // Fetches the weights of all lanes first: each waits for parts that the others fetch.
   void BeginTask();
   void AddWeights();
   void BuildTask(Lane& lane);
   void HandOverByHost();
   void BuildNeeds(const Lane& lane);
-  // What is there for samples of the boundary below or above, as pieces on this GPU.
+  // The available samples of the boundary below or above, as pieces on this GPU.
   void TakeOutputs(Lane& lane);
-  std::vector<Piece> InputOf(Lane& lane, int i, int layer, int turn);
+  std::vector<Piece> InputOf(Lane& lane, int i, int layer, int unit);
   void UsePieces(const std::vector<Piece>& pieces, int i, int first_op, int last_op);
   void WaitForWeights(int op, Pack layers);
   void UseWeights(int op, Pack layers);
-  // The activations of a segment that were kept for microbatch `i`, on this GPU again.
-  std::vector<Held> Fetched(Lane& lane, int i, const Segment& segment, int turn);
+  // The activations of a segment that were kept for microbatch `i`, back on this GPU.
+  std::vector<Held> Fetched(Lane& lane, int i, const Segment& segment, int unit);
   void BuildForward(Lane& lane, int i);
   std::vector<int> ForwardCuts(int i) const;
   void KeepActivations(Lane& lane, int i, const Later& later, Pack layers, int op);
@@ -138,7 +138,7 @@ class ProgramBuilder {
   int task_ = 0;
   int gpu_ = 0;
   int place_ = 0;
-  int turns_ = 1;               // of a microbatch
+  int units_ = 1;               // of a microbatch
   std::vector<int> cuts_;       // between chunks of the pack
   std::vector<Held> weights_;   // of this task
   std::vector<int> gradients_;  // tensors by chunk, of this task and lane
@@ -151,7 +151,7 @@ class ProgramBuilder {
     int op = 0;
     int tensor = 0;
   };
-  std::vector<std::vector<Ready>> reduce_;  // by chunk: the last backward of every lane
+  std::vector<std::vector<Ready>> reduce_;  // by chunk: the last backward of each lane
 };
 
 }  // namespace thimble::harmony

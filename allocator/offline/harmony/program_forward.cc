@@ -2,8 +2,8 @@
 
 namespace thimble::harmony {
 
-// The first microbatch waits for weights chunk by chunk; all of them are cut where they leave
-// something.
+// The first microbatch waits for weights chunk by chunk; every microbatch is cut where it leaves a
+// stash or activations.
 std::vector<int> ProgramBuilder::ForwardCuts(int i) const {
   const Pack pack = task().pack;
   std::vector<int> cuts = {pack.first, pack.last + 1};
@@ -17,11 +17,11 @@ std::vector<int> ProgramBuilder::ForwardCuts(int i) const {
   return cuts;
 }
 
-// What `op` computes of `layers` stays for the backward of a later segment, here or on the host.
+// Keeps what `op` computes of `layers` for the backward of a later segment, here or on the host.
 void ProgramBuilder::KeepActivations(Lane& lane, int i, const Later& later, Pack layers, int op) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   double bytes = costs_.KeptBytes(size(i), layers);
-  // The input of a later part is the output of the one before.
+  // The input of a later part is the output of the part before.
   if (layers.first != later.segment.layers.first) bytes -= costs_.InputBytes(size(i), layers.first);
   const int tensor = AddTensor(bytes);
   out_.makes.Add(op, tensor);
@@ -35,8 +35,8 @@ void ProgramBuilder::KeepActivations(Lane& lane, int i, const Later& later, Pack
   lane.kept[{later.task, i}].push_back({layers, tensor, there, task_});
 }
 
-// The input of `layer` goes to the host. It is made by op `before`, or if there is none, by the
-// task before.
+// Sends the input of `layer` to the host. Op `before` makes it or, if there is none, the previous
+// task.
 void ProgramBuilder::StashInput(Lane& lane, int i, int layer, int before) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   std::vector<Piece> sources;
@@ -64,11 +64,11 @@ void ProgramBuilder::BuildForward(Lane& lane, int i) {
   const Pack pack = task().pack;
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   const std::vector<int> cuts = ForwardCuts(i);
-  const std::vector<Piece> own = InputOf(lane, i, pack.first, TurnOf(i));
+  const std::vector<Piece> own = InputOf(lane, i, pack.first, UnitOf(i));
   int first_op = -1;
   int op = -1;
   int work = -1;   // of the segment
-  int inner = -1;  // the input of the segment, from the one before
+  int inner = -1;  // the input of the segment, from the segment before
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
     const Pack layers = {cuts[c], cuts[c + 1] - 1};
     const Pack segment = SegmentWith(layers.first);

@@ -2,7 +2,7 @@
 
 namespace thimble::harmony {
 
-// Boundary pieces come to this GPU, unless they are here.
+// Brings boundary pieces to this GPU, unless they are already here.
 void ProgramBuilder::TakeOutputs(Lane& lane) {
   arrived_ = lane.outputs;
   const int layer = task_ > fused_ ? task().pack.last + 1 : task().pack.first;
@@ -14,31 +14,31 @@ void ProgramBuilder::TakeOutputs(Lane& lane) {
     const bool by_host = lane.outputs_on_host;
     const int op =
         Copy(by_host ? Kind::kBoundaryIn : Kind::kReceive, by_host ? Stream::kIn : Stream::kPeerIn,
-             layer, piece.first_sample, piece.end_sample, TurnOf(first_user));
+             layer, piece.first_sample, piece.end_sample, UnitOf(first_user));
     Wait(op, piece.op);
     if (!by_host) {
       out_.ops[op].from = lane.outputs_gpu;
       out_.uses.Add(op, piece.tensor);
     }
-    piece.tensor = AddTensor(out_.ops[op].step.bytes, TurnOf(first_user));
+    piece.tensor = AddTensor(out_.ops[op].action.bytes, UnitOf(first_user));
     piece.op = op;
     out_.makes.Add(op, piece.tensor);
   }
 }
 
-// The input of `layer` for microbatch `i`, where it does not come from the task before: data or a
+// The input of `layer` for microbatch `i` if it does not come from the previous task: data or a
 // stash.
-std::vector<Piece> ProgramBuilder::InputOf(Lane& lane, int i, int layer, int turn) {
+std::vector<Piece> ProgramBuilder::InputOf(Lane& lane, int i, int layer, int unit) {
   const std::vector<int> bounds = SampleBounds(task().microbatches);
   if (layer > 0 && task_ <= fused_) return {};
   const int op = Copy(layer == 0 ? Kind::kDataIn : Kind::kStashIn, Stream::kIn, layer, bounds[i],
-                      bounds[i + 1], turn);
+                      bounds[i + 1], unit);
   if (layer > 0) {
     for (const Piece& stash : lane.stashes[layer]) {
       if (stash.first_sample < bounds[i + 1] && stash.end_sample > bounds[i]) Wait(op, stash.op);
     }
   }
-  const int tensor = AddTensor(out_.ops[op].step.bytes, turn);
+  const int tensor = AddTensor(out_.ops[op].action.bytes, unit);
   out_.makes.Add(op, tensor);
   return {{bounds[i], bounds[i + 1], tensor, op}};
 }

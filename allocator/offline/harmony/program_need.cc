@@ -15,7 +15,7 @@ void ProgramBuilder::BuildNeeds(const Lane& lane) {
   double work = 0;
   for (const Segment& segment : SegmentsDown(task())) {
     const Pack layers = segment.layers;
-    // Between segments there is the gradient from the one above.
+    // Between segments, the gradient from the segment above is in memory.
     const double inner = layers.last < pack.last ? costs_.InputBytes(largest, layers.last + 1) : 0;
     const double run = segment.keep == Keep::kOnHost ? costs_.KeptBytes(largest, layers)
                        : segment.keep == Keep::kOnGpu
@@ -28,7 +28,7 @@ void ProgramBuilder::BuildNeeds(const Lane& lane) {
   const double above = costs_.InputBytes(largest, pack.last + 1);
   const double gradient = later ? above : 0;
   const double output = task().is_backward() ? (pack.first > 0 ? below : 0) : above;
-  double stash = 0;    // and activations that stay
+  double stash = 0;    // includes activations that stay
   double leaving = 0;  // activations on their way to the host, one at a time
   for (const Later& one : later_) {
     const Pack layers = one.segment.layers;
@@ -51,7 +51,7 @@ void ProgramBuilder::BuildNeeds(const Lane& lane) {
     need += (count() - 1) * (later ? gradient : below);
   }
   out_.need[gpu_].push_back(need);
-  out_.comfort[gpu_].push_back(need + below + gradient + output);
+  out_.preferred[gpu_].push_back(need + below + gradient + output);
 }
 
 }  // namespace thimble::harmony

@@ -8,7 +8,7 @@ namespace thimble::harmony {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kLookAhead = 2;  // tasks after the one that runs, whose copies may begin
+constexpr int kLookAhead = 2;  // tasks after the running one whose copies may begin
 
 }  // namespace
 
@@ -26,11 +26,11 @@ ProgramRun::ProgramRun(const Program& program, const Network& network, const Ser
       place_(gpus_, 0),
       has_changed_(gpus_, true),
       held_(gpus_),
-      turns_(gpus_) {
+      units_(gpus_) {
   for (int gpu = 0; gpu < gpus_; ++gpu) {
     memory_.push_back(server.memory_bytes - program.resident[gpu]);
     held_[gpu].assign(program.need[gpu].size(), 0);
-    for (const int turns : program.turns[gpu]) turns_[gpu].emplace_back(turns, 0.0);
+    for (const int units : program.units[gpu]) units_[gpu].emplace_back(units, 0.0);
   }
   started_.assign(program.ops.size(), false);
   bytes_.assign(program.ops.size(), 0);
@@ -62,38 +62,39 @@ bool ProgramRun::Go(double most_seconds) {
   return done_ == program_.ops.size();
 }
 
-// What the task that runs needs now has to fit; whatever is fetched ahead must leave it all it may
-// still ask for.
+// What the running task needs now only has to fit. Prefetching must leave room for everything the
+// task may still need.
 bool ProgramRun::HasRoom(int op) const {
   const Op& one = program_.ops[op];
-  const int gpu = one.step.gpu;
+  const int gpu = one.action.gpu;
   const double bytes = bytes_[op];
   if (bytes == 0) return true;
   if (used_[gpu] + bytes > memory_[gpu]) return false;
   const std::vector<int>& compute = Queue(QueueOf(gpu, Stream::kCompute));
   const std::size_t head = heads_[QueueOf(gpu, Stream::kCompute)];
-  if (one.step.stream == Stream::kCompute || head == compute.size()) return true;
+  if (one.action.stream == Stream::kCompute || head == compute.size()) return true;
   const int place = program_.ops[compute[head]].place;
-  const int turn = program_.ops[compute[head]].turn;
-  if (one.place < place || (one.place == place && one.turn <= turn)) return true;  // it is due
-  const double owned = held_[gpu][place] - Ahead(gpu, place, turn);
+  const int unit = program_.ops[compute[head]].unit;
+  if (one.place < place || (one.place == place && one.unit <= unit)) return true;  // needed now
+  const double owned = held_[gpu][place] - Ahead(gpu, place, unit);
   if (one.place == place) {
     const double reserve = program_.need[gpu][place] - owned;
     return used_[gpu] + bytes + std::max(0.0, reserve) <= memory_[gpu];
   }
-  // Of a later task, what it begins with; all tasks before it have to be able to run beside that.
-  if (one.turn > (program_.comfort[gpu][one.place] <= memory_[gpu] ? 1 : 0)) return false;
-  const double comfort = std::min(program_.comfort[gpu][place], memory_[gpu]);
-  double reserve = std::max(0.0, comfort - owned);
+  // For a later task, only what it begins with, and only if all tasks before it can run beside
+  // that.
+  if (one.unit > (program_.preferred[gpu][one.place] <= memory_[gpu] ? 1 : 0)) return false;
+  const double preferred = std::min(program_.preferred[gpu][place], memory_[gpu]);
+  double reserve = std::max(0.0, preferred - owned);
   for (int next = place + 1; next < one.place; ++next) {
     reserve = std::max(reserve, program_.need[gpu][next] - held_[gpu][next]);
   }
   return used_[gpu] + bytes + reserve <= memory_[gpu];
 }
 
-double ProgramRun::Ahead(int gpu, int place, int turn) const {
-  const std::vector<double>& turns = turns_[gpu][place];
-  return std::accumulate(turns.begin() + turn + 1, turns.end(), 0.0);
+double ProgramRun::Ahead(int gpu, int place, int unit) const {
+  const std::vector<double>& units = units_[gpu][place];
+  return std::accumulate(units.begin() + unit + 1, units.end(), 0.0);
 }
 
 void ProgramRun::Start(int op, int queue) {
@@ -106,17 +107,17 @@ void ProgramRun::Start(int op, int queue) {
     const Tensor& tensor = program_.tensors[*t];
     used_[tensor.gpu] += tensor.bytes;
     held_[tensor.gpu][tensor.place] += tensor.bytes;
-    turns_[tensor.gpu][tensor.place][tensor.turn] += tensor.bytes;
+    units_[tensor.gpu][tensor.place][tensor.unit] += tensor.bytes;
   }
-  const Step& step = one.step;
-  const bool is_copy =
-      step.stream == Stream::kIn || step.stream == Stream::kOut || step.kind == Kind::kReceive;
+  const Action& action = one.action;
+  const bool is_copy = action.stream == Stream::kIn || action.stream == Stream::kOut ||
+                       action.kind == Kind::kReceive;
   if (!is_copy) {
     times_[op].end = now_ + one.seconds;
     return;
   }
   times_[op].end = kNever;
-  flows_.push_back({op, step.bytes, 0});
+  flows_.push_back({op, action.bytes, 0});
   flows_changed_ = true;
   if (one.from != Op::kNone) running_[QueueOf(one.from, Stream::kPeerOut)] = op;
 }
@@ -174,14 +175,14 @@ void ProgramRun::Finish(int op, int queue) {
   const Op& one = program_.ops[op];
   times_[op].end = now_;
   running_[queue] = Op::kNone;
-  has_changed_[one.step.gpu] = true;
-  if (one.from != Op::kNone) {  // now it can send to any of them
+  has_changed_[one.action.gpu] = true;
+  if (one.from != Op::kNone) {  // the sender is free again for any receiver
     running_[QueueOf(one.from, Stream::kPeerOut)] = Op::kNone;
     has_changed_.assign(gpus_, true);
   }
   ++done_;
   for (const int* f = program_.followers.begin(op); f != program_.followers.end(op); ++f) {
-    if (--waits_[*f] == 0) has_changed_[program_.ops[*f].step.gpu] = true;
+    if (--waits_[*f] == 0) has_changed_[program_.ops[*f].action.gpu] = true;
   }
   for (const int* t = program_.uses.begin(op); t != program_.uses.end(op); ++t) {
     if (--users_[*t] > 0) continue;
@@ -189,22 +190,22 @@ void ProgramRun::Finish(int op, int queue) {
     has_changed_[tensor.gpu] = true;
     used_[tensor.gpu] -= tensor.bytes;
     held_[tensor.gpu][tensor.place] -= tensor.bytes;
-    turns_[tensor.gpu][tensor.place][tensor.turn] -= tensor.bytes;
+    units_[tensor.gpu][tensor.place][tensor.unit] -= tensor.bytes;
   }
-  int& place = place_[one.step.gpu];
-  const std::vector<int>& last = program_.last_compute[one.step.gpu];
+  int& place = place_[one.action.gpu];
+  const std::vector<int>& last = program_.last_compute[one.action.gpu];
   if (place < static_cast<int>(last.size()) && last[place] == op) ++place;
 }
 
-// To the next end of something; false if nothing is under way.
+// Advances to the next end of an op; false if none is running.
 bool ProgramRun::Advance() {
   if (flows_changed_) {
     routes_.clear();
     for (const Flow& flow : flows_) {
       const Op& op = program_.ops[flow.op];
-      const bool is_out = op.step.stream == Stream::kOut;
-      const int from = is_out ? op.step.gpu : op.from == Op::kNone ? kHost : op.from;
-      routes_.push_back(&network_.RouteOf(from, is_out ? kHost : op.step.gpu));
+      const bool is_out = op.action.stream == Stream::kOut;
+      const int from = is_out ? op.action.gpu : op.from == Op::kNone ? kHost : op.from;
+      routes_.push_back(&network_.RouteOf(from, is_out ? kHost : op.action.gpu));
     }
     network_.Share(routes_, rates_);
     for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i].rate = rates_[i];
@@ -218,7 +219,7 @@ bool ProgramRun::Advance() {
   if (next == kNever) return false;
   work_ += running_.size();
   const double passed = next - now_;
-  // Copies of nothing begin and end at once: what is in use only in between is in use for no time.
+  // Copies of zero bytes begin and end at once, so tensors used only by them never take memory.
   for (int gpu = 0; gpu < gpus_ && passed > 0; ++gpu) peak_[gpu] = std::max(peak_[gpu], used_[gpu]);
   now_ = next;
   std::size_t kept = 0;
@@ -227,8 +228,8 @@ bool ProgramRun::Advance() {
     Flow& flow = flows_[i];
     flow.left -= flow.rate * passed;
     if (flow.left <= flow.rate * 1e-12 + 1e-6) {
-      const Step& step = program_.ops[flow.op].step;
-      Finish(flow.op, QueueOf(step.gpu, step.stream));
+      const Action& action = program_.ops[flow.op].action;
+      Finish(flow.op, QueueOf(action.gpu, action.stream));
       flows_changed_ = true;
     } else {
       flows_[kept++] = flow;
@@ -248,22 +249,22 @@ std::vector<double> ProgramRun::Peak() const {
   return peak;
 }
 
-std::vector<Step> ProgramRun::Steps() const {
-  std::vector<Step> steps;
+std::vector<Action> ProgramRun::Actions() const {
+  std::vector<Action> actions;
   for (std::size_t i = 0; i < program_.ops.size(); ++i) {
     const Op& op = program_.ops[i];
-    Step step = op.step;
-    step.begin = times_[i].begin;
-    step.end = times_[i].end;
-    steps.push_back(step);
+    Action action = op.action;
+    action.begin = times_[i].begin;
+    action.end = times_[i].end;
+    actions.push_back(action);
     if (op.from == Op::kNone) continue;
-    step.kind = Kind::kSend;
-    step.stream = Stream::kPeerOut;
-    step.gpu = op.from;
-    step.bytes = 0;
-    steps.push_back(step);
+    action.kind = Kind::kSend;
+    action.stream = Stream::kPeerOut;
+    action.gpu = op.from;
+    action.bytes = 0;
+    actions.push_back(action);
   }
-  return steps;
+  return actions;
 }
 
 }  // namespace thimble::harmony

@@ -1,11 +1,11 @@
 // One run of a program on a server, from the first op to the last: the rules of simulator.h.
 //
-// Time moves from one end to the next. At each of them, all that can begin does.
+// Time moves from the end of one op to the next. At each end, every op that can begin does.
 //
-//   R1  A queue has at most one op under way.
-//   R2  An op begins only when nothing it waits for is left and there is room for what it makes.
-//   R3  What is in use on a GPU is the sum of the tensors whose op has begun and which not all
-//       users are done with; with what is resident, it is never above the memory of the server.
+//   R1  A queue runs at most one op at a time.
+//   R2  An op begins only when everything it waits for has ended and its results have room.
+//   R3  The bytes in use on a GPU are the sum of the tensors whose op has begun and that some user
+//       still needs; with the resident bytes they never exceed the memory of the server.
 //
 // Private to allocator/offline/harmony.
 #pragma once
@@ -23,17 +23,17 @@ namespace thimble::harmony {
 
 class ProgramRun {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   ProgramRun(const Program& program, const Network& network, const Server& server);
 
-  // To the end; false if it halts, or as soon as it is certain to take more than `most_seconds`.
-  // Once.
+  // Runs to the end, once. False if it stalls, or as soon as it is certain to take more than
+  // `most_seconds`.
   [[nodiscard]] bool Go(double most_seconds);
 
   double now() const { return now_; }
-  std::uint64_t work() const { return work_; }  // what was looked at
+  std::uint64_t work() const { return work_; }  // ops looked at
   std::vector<double> Peak() const;
-  std::vector<Step> Steps() const;
+  std::vector<Action> Actions() const;
 
  private:
   struct Times {
@@ -49,8 +49,8 @@ class ProgramRun {
   int QueueOf(int gpu, Stream stream) const { return gpu * kStreams + static_cast<int>(stream); }
   const std::vector<int>& Queue(int queue) const { return program_.queues[queue]; }
 
-  // Of what is there for the task at `place`, that which is for turns after `turn`.
-  double Ahead(int gpu, int place, int turn) const;
+  // Bytes held for the task at `place` that are for units after `unit`.
+  double Ahead(int gpu, int place, int unit) const;
   bool HasRoom(int op) const;
   void StartAll();
   bool StartCompute(int gpu);
@@ -61,22 +61,22 @@ class ProgramRun {
 
   const Program& program_;
   const Network& network_;
-  std::vector<double> memory_;  // by GPU: beside what is resident
+  std::vector<double> memory_;  // by GPU: without resident bytes
   const int gpus_;
   std::vector<int> waits_;
   std::vector<int> users_;
   std::vector<Times> times_;
   std::vector<bool> started_;
   std::vector<double> bytes_;       // by op: what it makes
-  std::vector<double> left_;        // by op that computes: its seconds, and those of all after it
-  std::vector<std::size_t> heads_;  // by queue: all before it have been started
+  std::vector<double> left_;        // by op that computes: seconds of it and of all after it
+  std::vector<std::size_t> heads_;  // by queue: everything before it has begun
   std::vector<int> running_;        // by queue
   std::vector<double> used_;        // by GPU
   std::vector<double> peak_;
-  std::vector<int> place_;                               // of the task that runs
-  std::vector<bool> has_changed_;                        // by GPU: something may begin there
-  std::vector<std::vector<double>> held_;                // by GPU and place of the task it is for
-  std::vector<std::vector<std::vector<double>>> turns_;  // of this, by turn
+  std::vector<int> place_;                 // of the task that runs
+  std::vector<bool> has_changed_;          // by GPU: something may begin there
+  std::vector<std::vector<double>> held_;  // by GPU and place of the task that needs it
+  std::vector<std::vector<std::vector<double>>> units_;  // the same, by unit
   std::vector<Flow> flows_;
   bool flows_changed_ = false;
   std::vector<const Network::Route*> routes_;

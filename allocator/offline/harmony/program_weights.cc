@@ -4,7 +4,7 @@
 
 namespace thimble::harmony {
 
-// Loads the layers that the task before on this GPU does not have.
+// Loads the layers that the previous task on this GPU does not have.
 void ProgramBuilder::AddWeights() {
   const Pack pack = task().pack;
   Before& before = before_[gpu_];
@@ -18,7 +18,7 @@ void ProgramBuilder::AddWeights() {
   }
   const std::vector<Held> kept = weights_;
   for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
-    // Of each chunk, the runs of layers that are not here yet.
+    // For each chunk, the runs of layers that are not here yet.
     for (int layer = cuts_[c]; layer < cuts_[c + 1];) {
       const auto is_here = [&](int l) {
         return IsResident(plan_, gpu_, l) ||
@@ -54,7 +54,7 @@ void ProgramBuilder::BeginTask() {
   if (sharers_ == 1) return;
   const int lanes = static_cast<int>(lanes_.size());
   for (std::size_t w = 0; w < weights_.size(); ++w) {
-    if (before_[gpu_].weights[w].task != task_) continue;  // from the task before
+    if (before_[gpu_].weights[w].task != task_) continue;  // from the previous task
     std::vector<int> parts;
     parts.reserve(lanes);
     for (int gpu = 0; gpu < lanes; ++gpu) parts.push_back(before_[gpu].weights[w].op);
@@ -69,7 +69,7 @@ void ProgramBuilder::BeginTask() {
   }
 }
 
-// Every lane gets the parts that the others have updated.
+// Sends every lane the parts that the others have updated.
 void ProgramBuilder::Gather(Pack layers, const std::vector<int>& updates) {
   const double moved = costs_.WeightBytes(layers) * (sharers_ - 1) * share();
   for (std::size_t lane = 0; lane < updates.size(); ++lane) {
@@ -92,8 +92,8 @@ void ProgramBuilder::UseWeights(int op, Pack layers) {
   }
 }
 
-// Every lane has run its backward: gradients are summed, go to the host and are applied there, or
-// where they are.
+// After the backward of every lane: gradients are summed, then applied on the host or, for resident
+// packs, on the GPU.
 void ProgramBuilder::BuildGradients() {
   for (int c = static_cast<int>(cuts_.size()) - 2; c >= 0; --c) {
     const Pack layers = {cuts_[c], cuts_[c + 1] - 1};
@@ -111,7 +111,7 @@ void ProgramBuilder::BuildGradients() {
       }
       if (task().is_resident) {
         updates.push_back(AddOp(Kind::kUpdate, Stream::kCompute, layers, 0, plan_.share(), 0,
-                                server_.UpdateSeconds(bytes * share()), TurnOf(count()) - 1));
+                                server_.UpdateSeconds(bytes * share()), UnitOf(count()) - 1));
         Wait(updates.back(), last);
         out_.uses.Add(updates.back(), ready.tensor);
         out_.last_compute[gpu_].back() = updates.back();

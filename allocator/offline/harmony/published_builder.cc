@@ -60,17 +60,17 @@ std::vector<int> PublishedBuilder::Parts(int t) const {
 
 int PublishedBuilder::Add(int microbatch, int part, What what, Kind kind, Stream stream,
                           Pack layers, double bytes, double seconds) {
-  Step step;
-  step.kind = kind;
-  step.stream = stream;
-  step.gpu = gpu_;
-  step.task = task_;
-  step.layers = layers;
-  step.bytes = bytes;
+  Action action;
+  action.kind = kind;
+  action.stream = stream;
+  action.gpu = gpu_;
+  action.task = task_;
+  action.layers = layers;
+  action.bytes = bytes;
   const std::vector<int> bounds = SampleBounds(task().microbatches);
-  step.first_sample = microbatch < 0 ? 0 : bounds[microbatch];
-  step.end_sample = microbatch < 0 ? bounds.back() : bounds[microbatch + 1];
-  return graph_.Add(KeyOf(task_, std::max(0, microbatch), part, what), step, seconds);
+  action.first_sample = microbatch < 0 ? 0 : bounds[microbatch];
+  action.end_sample = microbatch < 0 ? bounds.back() : bounds[microbatch + 1];
+  return graph_.Add(KeyOf(task_, std::max(0, microbatch), part, what), action, seconds);
 }
 
 void PublishedBuilder::AddTask() {

@@ -1,7 +1,7 @@
 // Builds the events of an iteration under the published rules (published_timing.h).
 //
-//   published_builder.cc    tasks: weights, and what ends them
-//   published_input.cc      inputs of microbatches and when there is a buffer for them
+//   published_builder.cc    tasks: weights, and how they end
+//   published_input.cc      inputs of microbatches, and when a buffer is free for them
 //   published_forward.cc    forward microbatches: computing, stashes, outputs
 //   published_backward.cc   backward microbatches: computing, gradients of inputs
 //
@@ -23,19 +23,19 @@ namespace thimble::harmony {
 
 class PublishedBuilder {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   PublishedBuilder(const Costs& costs, const Server& server, const Plan& plan);
 
-  // Adds the tasks of a GPU. With dp, GPU 0 stands for all.
+  // Adds the tasks of a GPU. In dp, GPU 0 stands for all.
   void AddGpu(int gpu);
-  // The steps with their times; none if two GPUs would wait for each other.
-  std::vector<Step> Finish() { return graph_.Run(); }
+  // The actions with their times; none if two GPUs would wait for each other.
+  std::vector<Action> Finish() { return graph_.Run(); }
 
  private:
   using Key = EventGraph::Key;
 
-  // What an event of a task is about; with task, microbatch and part (of a forward pack that is cut
-  // at stashes) it names the event.
+  // What an event of a task does. With task, microbatch and part (of a forward pack that is cut at
+  // stashes) it names the event.
   enum class What {
     kWeights,
     kInput,
@@ -59,14 +59,14 @@ class PublishedBuilder {
   bool IsLaterBackward(int t) const { return t > fused_; }
   static int Count(const Task& task) { return static_cast<int>(task.microbatches.size()); }
 
-  // Where a forward pack is cut: its ends, and the stashes between.
+  // Where a forward pack is cut: its ends and the stashes between them.
   std::vector<int> Parts(int t) const;
   int LastPart(int t) const { return static_cast<int>(parts_[t].size()) - 2; }
 
   static Key KeyOf(int task, int microbatch, int part, What what) {
     return {task, microbatch, part, static_cast<int>(what)};
   }
-  // The end of the computing of a microbatch.
+  // The event that ends computing a microbatch.
   Key Computed(int t, int microbatch) const {
     return t < fused_ ? KeyOf(t, microbatch, LastPart(t), What::kForward)
                       : KeyOf(t, microbatch, 0, What::kBackward);
@@ -108,10 +108,10 @@ class PublishedBuilder {
   std::vector<std::vector<int>> parts_;  // by task
   int gpu_ = 0;
   int task_ = 0;
-  int before_ = -1;       // the task before on this GPU
-  int before_that_ = -1;  // and the one before that
+  int before_ = -1;       // the previous task on this GPU
+  int before_that_ = -1;  // and the one before it
   bool weights_wait_ = false;
-  Key last_output_;  // what the next input waits for, without prefetch
+  Key last_output_;  // without prefetch: what the next input waits for
   EventGraph graph_;
 };
 

@@ -49,7 +49,7 @@ void PublishedBuilder::AddStashes(int i) {
   }
 }
 
-// What microbatch `i` left on the host goes on to the process of `owner`, as the backward
+// Sends what microbatch `i` left on the host to the process of `owner`, as the backward
 // microbatches that it completes.
 void PublishedBuilder::AddMessages(int i, int part, What what, int layer, int owner,
                                    const Key& after) {
@@ -58,16 +58,16 @@ void PublishedBuilder::AddMessages(int i, int part, What what, int layer, int ow
   for (std::size_t j = 0; j < sizes.size(); ++j) {
     if (piece_[j] != i) continue;
     const double copied = owner == gpu_ ? 0 : 2 * costs_.InputBytes(sizes[j], layer);
-    Step step;
-    step.kind = Kind::kMessage;
-    step.stream = Stream::kHost;
-    step.gpu = gpu_;
-    step.task = task_;
-    step.layers = {layer, layer};
-    step.first_sample = bounds[j];
-    step.end_sample = bounds[j + 1];
+    Action action;
+    action.kind = Kind::kMessage;
+    action.stream = Stream::kHost;
+    action.gpu = gpu_;
+    action.task = task_;
+    action.layers = {layer, layer};
+    action.first_sample = bounds[j];
+    action.end_sample = bounds[j + 1];
     const Key key = KeyOf(task_, static_cast<int>(j), part, what);
-    graph_.After(graph_.Add(key, step, copied / message_rate_), after);
+    graph_.After(graph_.Add(key, action, copied / message_rate_), after);
   }
 }
 

@@ -33,7 +33,7 @@ class Search {
     plan_.batch = batch;
   }
 
-  // What takes the least to compute is timed first: then most others need no look.
+  // Times what computes least first: then most others can be skipped.
   std::vector<Schedule> Run() {
     for (const int size : Divisors(Pass::kBackward)) AddCuts(size);
     std::vector<double> least;
@@ -96,7 +96,7 @@ class Search {
     if (std::find(cuts_.begin(), cuts_.end(), cut) == cuts_.end()) cuts_.push_back(std::move(cut));
   }
 
-  // Of computing alone.
+  // Seconds of computing alone.
   double LeastSeconds(const Cut& cut) const {
     const double share = plan_.share();
     const int layers = costs_.layer_count();
@@ -127,7 +127,7 @@ class Search {
       add(cut.backward[i], Pass::kBackward, cut.backward_size);
     }
     Timed one = {which, TimePublished(costs_, server_, plan_)};
-    if (one.schedule.steps.empty()) return;
+    if (one.schedule.actions.empty()) return;
     const auto is_before = [](const Timed& a, const Timed& b) {
       return a.schedule.seconds != b.schedule.seconds ? a.schedule.seconds < b.schedule.seconds
                                                       : a.cut < b.cut;

@@ -1,5 +1,5 @@
-// The published system's own search: every pair of microbatch sizes that divide the batch, the
-// forward one not below the backward one, every packer, and the fastest of them.
+// The published system's own search: the fastest plan over every packer and every pair of
+// microbatch sizes that divide the batch, the forward size at least the backward size.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace thimble::harmony {
 
-// In the order in which they are tried: of plans that take the same time the first one wins.
+// In the order they are tried: among plans that take the same time, the first wins.
 using PackerList = std::vector<Packer>;
-// Of the runs for the published table of models, and what its scheduler takes unless told.
+// The packers of the published runs, and those its scheduler uses by default.
 PackerList PackersOfTheRuns();
 PackerList DefaultPackers();
 
@@ -24,7 +24,7 @@ struct PublishedSearch {
   PackerList packers = PackersOfTheRuns();
 };
 
-// The fastest schedules, best first, at most `most` of them, no plan twice; none if no cut fits.
+// The fastest schedules, best first, at most `most`, no plan twice; none if no cut fits.
 std::vector<Schedule> SearchPublished(const Costs& costs, const Server& server, int batch,
                                       const PublishedSearch& search, std::size_t most = 1);
 

@@ -48,17 +48,17 @@ Schedule TimePublished(const Costs& costs, const Server& server, const Plan& pla
   for (int gpu = 0; gpu < (has_peers ? plan.gpus : 1); ++gpu) builder.AddGpu(gpu);
   Schedule schedule;
   schedule.plan = plan;
-  schedule.steps = builder.Finish();
-  if (schedule.steps.empty()) {
+  schedule.actions = builder.Finish();
+  if (schedule.actions.empty()) {
     schedule.seconds = std::numeric_limits<double>::infinity();
     return schedule;
   }
   if (!has_peers) {
-    const std::vector<Step> first = schedule.steps;
+    const std::vector<Action> first = schedule.actions;
     for (int gpu = 1; gpu < plan.gpus; ++gpu) {
-      for (Step step : first) {
-        step.gpu = gpu;
-        schedule.steps.push_back(step);
+      for (Action action : first) {
+        action.gpu = gpu;
+        schedule.actions.push_back(action);
       }
     }
   }

@@ -1,14 +1,14 @@
-// How long an iteration takes by the rules of the published system, exactly as its simulator has
-// it.
+// How long an iteration takes by the rules of the published system, exactly as in its simulator.
 //
-//   - every stream of a GPU is a queue; a step begins when its inputs are there and the step before
-//     it on its stream is over
-//   - the bandwidth to the host is split evenly and for good among the GPUs that have tasks
+//   - every stream of a GPU is a queue; an action begins when its inputs are there and the action
+//     before it on its stream has ended
+//   - the bandwidth to the host is split evenly and permanently among the GPUs that have tasks
 //   - a transfer between GPUs occupies both ends; a reduction over GPUs occupies compute
-//   - weights are never fetched while the task before computes; 40 ms after every task for deletion
+//   - weights are never fetched while the previous task computes; each task ends with 40 ms of
+//     deletion
 //   - dp: one GPU stands for all
 //
-// Memory is not part of it: what waits on the GPU for a busy receiver is not counted.
+// Memory is not simulated: outputs that wait on the GPU for a busy receiver are not counted.
 #pragma once
 
 #include <vector>
@@ -19,17 +19,17 @@
 
 namespace thimble::harmony {
 
-// `plan` has one size of microbatches for all forward tasks and one for all backward tasks. Without
-// steps and with infinite seconds if two GPUs would wait for each other.
+// `plan` has one microbatch size for all forward tasks and one for all backward tasks. The schedule
+// has no actions and infinite seconds if two GPUs would wait for each other.
 Schedule TimePublished(const Costs& costs, const Server& server, const Plan& plan);
 
-// The published memory of one task.
+// The memory of one task by the published rule.
 double PublishedTaskBytes(const Costs& costs, const Plan& plan, int task);
 
-// The layers of forward task `task` at which a backward pack begins: it leaves its input there.
+// The layers of forward task `task` at which a backward pack begins: their inputs are stashed.
 std::vector<int> StashLayers(const Plan& plan, int task);
 
-// By microbatch of `to`: the microbatch of `from` with which its last sample is there.
+// By microbatch of `to`: the microbatch of `from` that delivers its last sample.
 std::vector<int> LastPiece(const std::vector<int>& from, const std::vector<int>& to);
 
 }  // namespace thimble::harmony

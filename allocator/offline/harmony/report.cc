@@ -46,7 +46,8 @@ absl::Status CheckLayers(const Costs& costs, const Server& server, Rules rules) 
 absl::Status CheckSettings(const Server& server, const Settings& settings) {
   const int gpus = server.gpu_count();
   if (settings.batch < 1) {
-    return absl::InvalidArgumentError("batch is missing: give the samples of an iteration");
+    return absl::InvalidArgumentError(
+        "batch is missing: give the number of samples in an iteration");
   }
   if (settings.mode == Mode::kDataParallel && settings.batch % gpus != 0) {
     return absl::InvalidArgumentError(
@@ -59,15 +60,17 @@ absl::Status CheckSettings(const Server& server, const Settings& settings) {
 absl::Status CheckHost(const Costs& costs, const Server& server, const Schedule& schedule) {
   if (server.host_bytes == 0) return absl::OkStatus();
   double bytes = HostBytes(costs);
-  for (const Step& step : schedule.steps) {
-    if (WaitsOnHost(step)) bytes += step.bytes;
+  for (const Action& action : schedule.actions) {
+    if (WaitsOnHost(action)) bytes += action.bytes;
   }
   if (bytes <= server.host_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the plan needs ", Text(bytes), " of host memory, host_memory is ", Text(server.host_bytes)));
+  return absl::ResourceExhaustedError(absl::StrCat("the plan needs ", Text(bytes),
+                                                   " of host memory, but host_memory is ",
+                                                   Text(server.host_bytes)));
 }
 
-// Fused pack as large as fits, for every size that divides the batch; the rest at its best sizes.
+// The largest fused pack that fits, for every size that divides the batch; the rest at its best
+// sizes.
 double ComputeBound(const Costs& costs, const Server& server, int batch) {
   double bound = std::numeric_limits<double>::infinity();
   const double memory = server.memory_bytes;
@@ -198,7 +201,8 @@ Baselines MakeBaselines(const Profile& profile, const Server& server, int batch)
 
 absl::StatusOr<Server> ServerFor(const std::string& topology, const Settings& settings) {
   if (settings.memory_bytes <= 0) {
-    return absl::InvalidArgumentError("memory is missing: give the bytes of each GPU, as 10GiB");
+    return absl::InvalidArgumentError(
+        "memory is missing: give the bytes of each GPU, such as 10GiB");
   }
   if (topology.empty()) {
     if (settings.gpus == 0) {

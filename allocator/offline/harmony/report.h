@@ -1,4 +1,4 @@
-// A plan for one iteration and what it is worth.
+// A plan for one iteration, and how fast it is.
 #pragma once
 
 #include <array>
@@ -19,17 +19,17 @@ struct Settings {
   int gpus = 0;             // 0: all of the topology
   double memory_bytes = 0;  // of each GPU
   int batch = 0;
-  std::optional<Mode> mode;  // nothing: whichever is faster
+  std::optional<Mode> mode;  // empty: whichever is faster
   Rules rules = Rules::kThimble;
-  // Of rules harmony. Nothing: the scheduler's own packers with prefetch, those of the published
-  // runs without, so that the figures that are known come out.
+  // Rules harmony only. Empty: with prefetch the scheduler's own packers, without prefetch those of
+  // the published runs, so that the published figures come out.
   bool prefetch = false;
   std::optional<PackerList> packers;
   double seconds = 4;    // of search
-  bool keep = true;      // activations may stay for the backward instead of being computed again
-  bool resident = true;  // packs may stay on their GPU between iterations, and be updated there
-  // Bytes between host and GPUs that a plan may move before that counts as lost time; 0: any.
-  // Nothing: DefaultSwapLimit().
+  bool keep = true;      // activations may be kept for the backward, not computed again
+  bool resident = true;  // packs may stay on their GPU between iterations and be updated there
+  // Bytes a plan may move between host and GPUs; more count as lost time. 0: no limit. Empty:
+  // DefaultSwapLimit().
   std::optional<double> swap_limit;
 };
 
@@ -40,7 +40,7 @@ enum BaselineKind {
   kLruPpRecompute,
   kHarmonyDp,  // the published search, without prefetch, with the packers of the published runs
   kHarmonyPp,
-  kHarmonyDpPrefetch,  // with prefetch, and with all packers that its scheduler takes unless told
+  kHarmonyDpPrefetch,  // with prefetch and all of its scheduler's default packers
   kHarmonyPpPrefetch,
   kBaselines
 };
@@ -48,22 +48,22 @@ const char* NameOf(BaselineKind kind);
 
 struct Report {
   Schedule schedule;  // has passed ValidateSchedule()
-  // The least that all GPUs have to compute if every layer but those of the fused pack is run
-  // again, with microbatches that divide the batch; infinite if there are none that fit.
+  // The least time to compute if every layer outside the fused pack is run forward again, with
+  // microbatches that divide the batch; infinite if none fit.
   double compute_bound = 0;
-  double swap_limit = 0;  // under which the plan was made
+  double swap_limit = 0;  // that the plan was made with
 };
 
-// kInvalidArgument for settings that cannot be; kResourceExhausted if memory does not suffice, with
-// the layer that needs most and how much would do.
+// kInvalidArgument for impossible settings; kResourceExhausted if there is not enough memory, with
+// the layer that needs most and how much would be enough.
 absl::StatusOr<Report> MakeReport(const Profile& profile, const Server& server,
                                   const Settings& settings);
 
 using Baselines = std::array<std::optional<Baseline>, kBaselines>;
-// Nothing for those that do not apply.
+// Without those that do not apply.
 Baselines MakeBaselines(const Profile& profile, const Server& server, int batch);
 
-// The server that is meant: `topology` empty, the published one.
+// The server to plan for; the published one if `topology` is empty.
 absl::StatusOr<Server> ServerFor(const std::string& topology, const Settings& settings);
 
 }  // namespace thimble::harmony

@@ -70,21 +70,22 @@ bool IsCompute(Kind kind) {
   return kind == Kind::kForward || kind == Kind::kRecompute || kind == Kind::kBackward;
 }
 
-bool WaitsOnHost(const Step& step) {
-  return step.stream == Stream::kOut && step.kind != Kind::kGradientOut;
+bool WaitsOnHost(const Action& action) {
+  return action.stream == Stream::kOut && action.kind != Kind::kGradientOut;
 }
 
 void AddUp(Schedule& schedule) {
   schedule.seconds = schedule.in_bytes = schedule.out_bytes = schedule.peer_bytes = 0;
   double computing = 0;
-  for (const Step& step : schedule.steps) {
-    schedule.seconds = std::max(schedule.seconds, step.end);
-    if (step.stream == Stream::kIn) schedule.in_bytes += step.bytes;
-    if (step.stream == Stream::kOut) schedule.out_bytes += step.bytes;
-    if (step.kind == Kind::kReceive || step.kind == Kind::kGather || step.kind == Kind::kReduce) {
-      schedule.peer_bytes += step.bytes;
+  for (const Action& action : schedule.actions) {
+    schedule.seconds = std::max(schedule.seconds, action.end);
+    if (action.stream == Stream::kIn) schedule.in_bytes += action.bytes;
+    if (action.stream == Stream::kOut) schedule.out_bytes += action.bytes;
+    if (action.kind == Kind::kReceive || action.kind == Kind::kGather ||
+        action.kind == Kind::kReduce) {
+      schedule.peer_bytes += action.bytes;
     }
-    if (IsCompute(step.kind)) computing += step.end - step.begin;
+    if (IsCompute(action.kind)) computing += action.end - action.begin;
   }
   schedule.compute_fraction =
       schedule.seconds > 0 ? computing / schedule.seconds / schedule.plan.gpus : 0;

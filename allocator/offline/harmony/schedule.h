@@ -1,5 +1,5 @@
-// When everything of one iteration happens: what planning delivers, what the validator checks, what
-// pictures show. Seconds from the beginning of the iteration.
+// When everything in one iteration happens: what planning returns, the validator checks and charts
+// show. Times are seconds from the beginning of the iteration.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace thimble::harmony {
 
-// What a GPU, or the host for it, does one after the other.
+// A GPU, or the host for it, does one action at a time on each stream.
 enum class Stream { kCompute, kIn, kOut, kPeerIn, kPeerOut, kHost };
 inline constexpr int kStreams = 6;
 
@@ -19,39 +19,40 @@ enum class Kind {
   kStashIn,        // the input of a backward pack, which the forward left on the host
   kBoundaryIn,     // what another task left on the host: activations or gradients
   kReceive,        // the same from another GPU
-  kActivationsIn,  // of layers that are not run again
+  kActivationsIn,  // of layers that are not run forward again
   kForward,        // layers run forward
-  kRecompute,      // the same again, in a backward task; in the fused one for the first time
+  kRecompute,      // the same again in a backward task; in the fused task, the first time
   kBackward,
   kActivationsOut,
   kStashOut,
   kBoundaryOut,
   kSend,
-  kGather,  // weights of which every GPU has fetched a part: dp
-  kReduce,  // gradients summed over all GPUs: dp
+  kGather,  // dp: weights of which every GPU has fetched a part
+  kReduce,  // dp: gradients summed over all GPUs
   kGradientOut,
   kUpdate,   // on the host
-  kMessage,  // stash or boundary from one process to another: rules harmony
-  kDelete    // rules harmony: memory of a task is given back
+  kMessage,  // rules harmony: stash or boundary from one process to another
+  kDelete    // rules harmony: a task's memory is freed
 };
 
-struct Step {
+// What one stream does from `begin` to `end`.
+struct Action {
   Kind kind = Kind::kForward;
   Stream stream = Stream::kCompute;
   int gpu = 0;
   int task = 0;
-  Pack layers;  // a boundary is named by the layer whose input it is, or whose gradient
+  Pack layers;  // a boundary is named by the layer whose input, or whose input's gradient, it is
   int first_sample = 0;
   int end_sample = 0;
-  double bytes = 0;  // that a link carries
+  double bytes = 0;  // carried by links
   double begin = 0;
   double end = 0;
 };
 
 struct Schedule {
   Plan plan;
-  std::vector<Step> steps;         // in no particular order
-  double seconds = 0;              // the end of the last step
+  std::vector<Action> actions;     // in no particular order
+  double seconds = 0;              // the end of the last action
   double in_bytes = 0;             // host to GPUs
   double out_bytes = 0;            // GPUs to host
   double peer_bytes = 0;           // between GPUs
@@ -64,10 +65,10 @@ struct Schedule {
 const char* NameOf(Kind kind);
 const char* NameOf(Stream stream);
 bool IsCompute(Kind kind);
-// Does it leave something on the host that was not there before?
-bool WaitsOnHost(const Step& step);
+// Whether it leaves something new on the host.
+bool WaitsOnHost(const Action& action);
 
-// Fills in the sums from plan and steps; peaks are the business of whoever made the schedule.
+// Fills in the sums from plan and actions, except the peaks: the maker of the schedule knows them.
 void AddUp(Schedule& schedule);
 
 }  // namespace thimble::harmony

@@ -11,13 +11,13 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr std::uint64_t kWorkPerPlan = 5000;  // beside that
-// What a byte that is swapped costs in a comparison of plans, one beyond the limit, and one where
-// there is none: in seconds per GiB, of an iteration of a hundred seconds.
+constexpr std::uint64_t kWorkPerPlan = 5000;  // beyond its ops
+// The price of swapping when plans are compared: within the limit, beyond it, and without one. In
+// seconds per GiB for an iteration of a hundred seconds.
 constexpr double kPrice = 0.01;
 constexpr double kPriceOverLimit = 10;
 constexpr double kPriceWithoutLimit = 0.0001;
-constexpr std::size_t kElite = 12;  // plans that changes begin with
+constexpr std::size_t kElite = 12;  // plans to begin changes with
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::vector<Shape> ShapesOf(const std::vector<Candidate>& candidates) {
@@ -64,7 +64,7 @@ void PlanSearch::Search(Carried& carried) {
   carried.refined = ShapesOf(elite_);
 }
 
-// Plans of dp are the quicker ones to run, and good ones spare a look at most others.
+// Plans of dp are quicker to simulate, and good ones make most others unnecessary to simulate.
 void PlanSearch::GridOfModes(double part) {
   for (const Mode mode : {Mode::kDataParallel, Mode::kPipeline}) {
     const bool is_allowed = IsAllowed(mode, options_, server_, batch_);

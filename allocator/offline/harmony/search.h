@@ -1,28 +1,27 @@
-// Looks for a fast plan, on a ladder of memories from the least in which any plan fits.
+// Searches for a fast plan on a ladder of memory sizes, from the least in which any plan fits.
 //
-//   L1  Rungs are made of the profile and the batch alone, not of the memory of the server: that
-//       only says where to stop.
-//   L2  What is done at a rung depends on the rungs below it and on nothing above.
-//   L3  The best schedule of all rungs so far stays until a rung has a faster one. It was simulated
-//       with the memory of its own rung: a schedule that fits there fits in more.
+//   L1  Rungs depend on the profile and the batch only. The server's memory only says where to
+//   stop. L2  The search at a rung depends on the rungs below it, never on those above. L3  The
+//   best schedule so far stays until a rung finds a faster one. It was simulated with the
+//       memory of its own rung, so it fits in more memory too.
 //
-// So what is found with more memory is what is found with less, or faster: more memory never gives
-// a slower plan, with all else equal (server, batch, options). Where a swap limit is given, plans
-// within it come before others, and it holds from the first of them on; and so for host memory.
+// So with all else equal (server, batch, options), more memory never gives a slower plan. If a swap
+// limit is given, plans within it rank before others, so the promise holds from the first such plan
+// on. The same is true of host memory.
 //
-// At some rungs, the best plans so far are changed a little. At the others there are four steps,
-// each with a part of the budget:
+// At some rungs, the best plans so far are changed a little. At the others the search has four
+// phases, each with a part of the budget:
 //
 //   seeds    the best plans so far, and the published search's own plans, for this memory and for
-//            somewhat less of it, because it does not count all that is in memory
-//   grid     counts of microbatches and sizes of the fused pack, those with the least to compute
-//            first, each with packs cut evenly
-//   changes  of the best so far, a few at a time: borders of packs, counts, splits and merges
-//   refining activations of some layers stay on the GPU or wait on the host instead of being
-//            computed again; packs stay on their GPU between iterations, wherever that helps
+//            somewhat less, because the published rule does not count everything in memory
+//   grid     counts of microbatches and sizes of the fused pack, those that compute least first,
+//            each with packs cut evenly
+//   changes  to the best so far, a few at a time: borders of packs, counts, splits and merges
+//   refining activations of some layers stay on the GPU or wait on the host and are not computed
+//            again; packs become resident where that helps
 //
-// The budget is for the whole ladder, and in work, not in time: the same input gives the same plan
-// on every machine, and a slow one takes longer.
+// The budget covers the whole ladder and counts work, not time: the same input gives the same plan
+// on every machine, and slow machines take longer.
 #pragma once
 
 #include <optional>
@@ -38,14 +37,14 @@ struct SearchOptions {
   bool may_split_data = true;  // dp
   bool may_keep = true;        // activations
   bool may_reside = true;      // packs between iterations
-  double seconds = 5;          // of work, on the machine it was measured on
-  // Bytes between host and GPUs that a plan may move; more count as lost time. 0: any. Nothing:
+  double seconds = 5;          // of work, on the machine where it was measured
+  // Bytes a plan may move between host and GPUs; more count as lost time. 0: no limit. Empty:
   // DefaultSwapLimit().
   std::optional<double> swap_limit = 0;
 };
 
-// As if everything moved once: weights in for the forward and for the backward, gradients out and
-// updated weights back; the input of every layer out and in.
+// The bytes if everything moves once: weights in for the forward and for the backward, gradients
+// out, updated weights back, and the input of every layer out and in.
 double DefaultSwapLimit(const Costs& costs, int batch);
 
 struct FoundPlan {

@@ -7,7 +7,7 @@
 namespace thimble::harmony {
 namespace {
 
-// A border moves by a power of two of layers; `firsts` begin with 0 and stay below `limit`.
+// Moves a border by a power of two of layers; `firsts` begin with 0 and stay below `limit`.
 bool MoveBorder(std::vector<int>& firsts, int limit, int which, int by) {
   if (which == 0 || which >= static_cast<int>(firsts.size())) return false;
   const int next = which + 1 < static_cast<int>(firsts.size()) ? firsts[which + 1] : limit;
@@ -57,7 +57,7 @@ bool PlanSearch::ChangeOnce(Shape& shape) {
   std::vector<int>& firsts = Random(2) == 0 ? shape.backward : shape.forward;
   if (firsts.empty()) return false;
   const int which = Random(static_cast<int>(firsts.size()));
-  if (kind == 14) {  // two become one
+  if (kind == 14) {  // merge two
     if (which == 0) return false;
     firsts.erase(firsts.begin() + which);
     return true;
@@ -81,7 +81,7 @@ void PlanSearch::Change(std::uint64_t budget) {
     bool has_changed = false;
     for (int i = 0; i < changes; ++i) has_changed |= ChangeOnce(shape);
     ++stale;
-    ++plans_;  // also if nothing can be changed, so that there is an end
+    ++plans_;  // even if nothing can be changed, so that this ends
     if (has_changed && Bound(shape) < current.cost) {
       Candidate changed = Simulate(shape, current.cost);
       if (changed.cost <= current.cost) {

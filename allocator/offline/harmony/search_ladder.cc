@@ -11,14 +11,14 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr double kWorkPerSecond = 100000000;  // as the simulator counts it
-constexpr int kRungsPerDoubling = 16;         // what lies between two of them is lost: 4 %
-// What a rung may spend of the budget, which so lasts for eight doublings. The first one with a
-// plan has nothing to begin with.
+constexpr double kWorkPerSecond = 100000000;  // in the simulator's units
+constexpr int kRungsPerDoubling = 16;         // memory between two rungs is unused: up to 4 %
+// The part of the budget for one rung, so that it lasts for eight doublings. The first rung with a
+// plan gets more, because it starts from nothing.
 constexpr double kPartOfRung = 1.0 / 128;
 constexpr double kPartOfFirst = 1.0 / 10;
-constexpr int kStride = 4;  // rungs from one with new published plans to the next
-// Published plans are tried again with more memory than they were made for.
+constexpr int kStride = 4;  // rungs between new published plans
+// Published plans are tried with more memory than they were made for.
 constexpr int kPublishedRungs = 4;
 constexpr std::size_t kPublishedPlans = 8;
 
@@ -82,7 +82,7 @@ class Ladder {
     if (search.best() != nullptr) Take(search);
   }
 
-  // Before what it costs: first that the host has room for it, and that it is within the limit.
+  // Ranks above cost: first that it fits on the host, then that it is within the swap limit.
   using Rank = std::tuple<bool, bool, double, double>;
   Rank RankOf(double seconds, double swap_bytes, double host_bytes) const {
     const double host = HostBytes(costs_) + host_bytes;

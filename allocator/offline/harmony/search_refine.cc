@@ -6,9 +6,9 @@
 
 namespace thimble::harmony {
 
-// The bus carries `rate` bytes a second of activations away while the forward computes, and some
-// may wait on the GPU: a layer is kept as soon as that is enough for it. Only those are that cost
-// the fewest bytes for a second of computing.
+// The bus carries away `rate` bytes of activations per second while the forward computes, and some
+// may wait on the GPU: a layer is kept as soon as this is enough for it. Only layers that cost the
+// fewest bytes per second of computing are kept.
 Shape PlanSearch::KeepAtRate(Shape shape, double rate, double cheapest) const {
   shape.forward_count = shape.backward_count;
   const std::vector<int> sizes = EvenSplit(ShareOf(shape.mode), shape.backward_count);

@@ -42,7 +42,7 @@ void PlanSearch::Grid(Mode mode, std::uint64_t budget) {
           shape.forward_count = forward;
           shape.backward_count = backward;
           shape.fused_count = fused;
-          // Fewer microbatches than GPUs leave some of them without work.
+          // Fewer microbatches than GPUs would leave some GPUs idle.
           const int least = std::min({fused, backward, forward});
           const double idle = std::max(1.0, static_cast<double>(LanesOf(mode)) / least);
           points.push_back({Bound(shape) * idle, at, forward, backward, fused});
@@ -60,7 +60,7 @@ void PlanSearch::Grid(Mode mode, std::uint64_t budget) {
   constexpr double kGrowths[] = {1, 1.05, 1.1, 1.2, 1.35, 1.6};
   const auto growth = [&] { return kGrowths[Random(static_cast<int>(std::size(kGrowths)))]; };
   while (!points.empty() && !IsOver(budget)) {
-    // Those with the least to compute more often.
+    // Tries those that compute least more often.
     const int x = Random(1 << 10);
     const std::size_t chosen = points.size() * x / (1 << 10) * x / (1 << 10);
     const Point& point = points[chosen];

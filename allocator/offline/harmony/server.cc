@@ -50,27 +50,27 @@ class Parser {
   const absl::string_view name_;
   int line_ = 0;
   Server server_;
-  std::set<int> numbers_;  // of GPUs that were described
+  std::set<int> numbers_;  // of the GPUs described so far
   std::set<std::string> settings_;
 };
 
 absl::StatusOr<double> Parser::Rate(absl::string_view word) const {
   const absl::StatusOr<Bytes> bytes = ParseBytes(word);
   if (bytes.ok() && *bytes >= kMiB && *bytes <= 1024 * kTiB) return static_cast<double>(*bytes);
-  return Error(word, "is no bandwidth: write bytes per second from 1MiB on, as 11.5GiB");
+  return Error(word, "is not a bandwidth: write bytes per second from 1MiB, such as 11.5GiB");
 }
 
 absl::StatusOr<int> Parser::GpuNumber(absl::string_view word) const {
   int number = 0;
   if (absl::SimpleAtoi(word, &number) && number >= 0 && number < kMaxGpus) return number;
-  return Error(word, absl::StrCat("is no GPU: write a number from 0 to ", kMaxGpus - 1));
+  return Error(word, absl::StrCat("is not a GPU: write a number from 0 to ", kMaxGpus - 1));
 }
 
 absl::StatusOr<int> Parser::SwitchNamed(absl::string_view word) const {
   for (std::size_t i = 0; i < server_.switches.size(); ++i) {
     if (server_.switches[i].name == word) return static_cast<int>(i);
   }
-  return Error(word, "is no switch so far: describe it on a line above");
+  return Error(word, "is not a switch described above: describe it on an earlier line");
 }
 
 absl::Status Parser::ParseSwitch(const Words& words) {
@@ -78,7 +78,8 @@ absl::Status Parser::ParseSwitch(const Words& words) {
       (words.size() == 6 && words[4] != "under")) {
     return Error(words[0], "is incomplete: write 'switch NAME uplink RATE [under NAME]'");
   }
-  if (SwitchNamed(words[1]).ok()) return Error(words[1], "is there twice: describe a switch once");
+  if (SwitchNamed(words[1]).ok())
+    return Error(words[1], "is described twice: describe each switch once");
   Switch result;
   result.name = std::string(words[1]);
   THIMBLE_ASSIGN_OR_RETURN(result.uplink_bytes_per_second, Rate(words[3]));
@@ -96,7 +97,7 @@ absl::Status Parser::ParseGpu(const Words& words) {
   }
   THIMBLE_ASSIGN_OR_RETURN(const int number, GpuNumber(words[1]));
   if (!numbers_.insert(number).second) {
-    return Error(words[1], "is there twice: describe a GPU once");
+    return Error(words[1], "is described twice: describe each GPU once");
   }
   Gpu gpu;
   THIMBLE_ASSIGN_OR_RETURN(gpu.under, SwitchNamed(words[3]));
@@ -124,7 +125,7 @@ absl::Status Parser::ParseNvlink(const Words& words) {
 absl::Status Parser::ParseSetting(const Words& words, absl::string_view line) {
   if (words.size() != 2) return Error(line, absl::StrCat("is not known: ", kForms));
   if (!settings_.insert(std::string(words[0])).second) {
-    return Error(words[0], "is there twice: write it once");
+    return Error(words[0], "appears twice: write it once");
   }
   if (words[0] == "p2p") {
     THIMBLE_ASSIGN_OR_RETURN(server_.peer_bytes_per_second, Rate(words[1]));
@@ -134,12 +135,14 @@ absl::Status Parser::ParseSetting(const Words& words, absl::string_view line) {
     THIMBLE_ASSIGN_OR_RETURN(server_.gpu_bytes_per_second, Rate(words[1]));
   } else if (words[0] == "host_memory") {
     const absl::StatusOr<Bytes> bytes = ParseBytes(words[1]);
-    if (!bytes.ok() || *bytes == 0) return Error(words[1], "is no size: write bytes, as 256GiB");
+    if (!bytes.ok() || *bytes == 0)
+      return Error(words[1], "is not a size: write bytes, such as 256GiB");
     server_.host_bytes = static_cast<double>(*bytes);
   } else if (words[0] == "update_speed") {
     if (!absl::SimpleAtod(words[1], &server_.update_speed) ||
         !(server_.update_speed >= 1e-3 && server_.update_speed <= 1e3)) {
-      return Error(words[1], "is no speed: write a number from 0.001 to 1000, 1 as in the profile");
+      return Error(words[1],
+                   "is not a speed: write a number from 0.001 to 1000; 1 is the profile's host");
     }
   } else if (words[0] == "duplex" && (words[1] == "full" || words[1] == "half")) {
     server_.half_duplex = words[1] == "half";

@@ -1,13 +1,13 @@
-// The machine that is planned for: GPUs, and the links between them and the host.
+// The machine to plan for: GPUs, and the links between them and the host.
 //
 //            host                      switches form trees; an uplink is shared by all below it
 //             | uplink (11.5 GiB/s)
-//          switch                      a GPU's own link, unless it never is the limit
+//          switch                      a GPU's own link, if it can be a limit
 //         /   |   \ link
 //     gpu 0  gpu 1  gpu 2              gpu 0 and gpu 1 may have an NVLink of their own
 //       \______/ nvlink
 //
-// Every link carries its bandwidth in both directions at once, unless it is half duplex.
+// Every link has its bandwidth in each direction at once, unless it is half duplex.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ inline constexpr int kHost = -1;
 
 struct Switch {
   std::string name;
-  int above = kHost;  // index of the switch it hangs under
+  int above = kHost;  // index of the switch above it
   double uplink_bytes_per_second = 0;
 };
 
@@ -44,18 +44,18 @@ struct Server {
   std::vector<Gpu> gpus;
   std::vector<Nvlink> nvlinks;
   double memory_bytes = 0;              // of each GPU
-  double peer_bytes_per_second = 0;     // most that one transfer between GPUs gets over PCIe
+  double peer_bytes_per_second = 0;     // the most for one transfer between GPUs over PCIe
   double message_bytes_per_second = 0;  // between processes: rules harmony only
   double host_bytes = 0;                // 0: enough
-  double update_speed = 1;              // of the host, against the one the profile is from
+  double update_speed = 1;              // of the host, relative to the profile's
   double gpu_bytes_per_second = 0;      // between a GPU and its own memory
   bool half_duplex = false;
 
   int gpu_count() const { return static_cast<int>(gpus.size()); }
   // What all GPUs together can exchange with the host, each way.
   double HostBytesPerSecond() const;
-  // Of so many bytes of weights, on a GPU: it reads and writes them and the optimizer's state, and
-  // reads the gradient.
+  // To update so many bytes of weights on a GPU: it reads and writes them and the optimizer state,
+  // and reads the gradient.
   double UpdateSeconds(double weight_bytes) const {
     return weight_bytes * (2 + 2 * kStateCopies + 1) / gpu_bytes_per_second;
   }
@@ -71,8 +71,8 @@ Server PublishedServer(int gpus, double memory_bytes);
 //   nvlink NUMBER NUMBER RATE
 //   p2p RATE | message RATE | gpu_memory RATE | host_memory BYTES | update_speed NUMBER
 //   duplex full|half
-// RATE is bytes per second ("11.5GiB"), # begins a comment. Only switches and GPUs have to be
-// there. The first line that is wrong is refused with its place, the text and a remedy.
+// RATE is bytes per second ("11.5GiB"), # begins a comment. Only switches and GPUs are required.
+// Refuses the first wrong line with its place, the text and a remedy.
 absl::StatusOr<Server> ParseTopology(absl::string_view text, absl::string_view name,
                                      double memory_bytes);
 absl::StatusOr<Server> ReadTopologyFile(const std::string& path, double memory_bytes);

@@ -56,8 +56,8 @@ absl::StatusOr<PackerList> PackersOf(absl::string_view key, absl::string_view va
     cuts_backward |= packers.back() != Packer::kReuse;
   }
   if (cuts_backward) return packers;
-  return absl::InvalidArgumentError(
-      absl::StrCat(key, " ", Quote(value), " has no backward packs to reuse: name another too"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      key, " ", Quote(value), " has no backward packs to reuse: name another packer too"));
 }
 
 }  // namespace
@@ -102,7 +102,8 @@ absl::Status Set(absl::string_view key, absl::string_view value, Settings& setti
     }
   } else {
     return absl::InvalidArgumentError(absl::StrCat(
-        Quote(key), " is no setting: write gpus, memory, batch, mode, rules, prefetch, packers, ",
+        Quote(key),
+        " is not a setting: write gpus, memory, batch, mode, rules, prefetch, packers, ",
         "keep, resident, seconds or swap_limit"));
   }
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Reads what people set. A refusal quotes the value and says what to write instead.
+// Parses settings. A refusal quotes the value and says what to write instead.
 #pragma once
 
 #include <string>

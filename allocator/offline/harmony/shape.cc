@@ -5,7 +5,7 @@
 namespace thimble::harmony {
 namespace {
 
-// The first layers of the fewest segments of about the same work that fit; all if none do.
+// The first layers of the fewest segments of about equal work that fit; every layer if none fit.
 std::vector<int> CutToFit(const Costs& costs, Pass pass, int microbatch, Pack pack, double room) {
   const int most = pack.last - pack.first + 1;
   for (int count = 1; count <= most; ++count) {
@@ -32,8 +32,8 @@ std::vector<int> CutToFit(const Costs& costs, Pass pass, int microbatch, Pack pa
   return {};
 }
 
-// Cuts a task where layers are kept, and what lies between so that it fits, with room for the
-// weights of the next pack and for boundaries on their way.
+// Cuts a task at kept layers, and the layers between so that they fit, with room for the weights of
+// the next pack and for boundaries in transit.
 void AddSegments(const Costs& costs, const std::vector<Keep>& keep, double memory_bytes,
                  Task& task) {
   const int size = task.microbatches[0];
@@ -61,14 +61,14 @@ void AddSegments(const Costs& costs, const std::vector<Keep>& keep, double memor
   if (task.segments.size() == 1 && !is_any_kept) task.segments.clear();
 }
 
-// Is all that uses the weights of a task on its GPU?
+// Whether every task that uses the weights of this one runs on its GPU.
 bool IsAlone(const Plan& plan, const Task& task) {
   return std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](const Task& other) {
     return other.gpu == task.gpu || !Overlap(other.pack, task.pack);
   });
 }
 
-// What is left of the wishes of a shape: whose forward is on its GPU, with its microbatches.
+// The layers a shape can really keep: their forward is on their GPU with their microbatches.
 std::vector<Keep> MayKeep(const Shape& shape, int gpus) {
   std::vector<Keep> keep = shape.keep;
   if (shape.forward_count != shape.backward_count) keep.clear();
@@ -86,7 +86,7 @@ std::vector<Keep> MayKeep(const Shape& shape, int gpus) {
   return keep;
 }
 
-// The most of it that is on a GPU at once: what stays there, and the largest that comes and goes.
+// The most kept bytes on a GPU at once: those that stay, and the largest that comes and goes.
 double RoomToKeep(const Costs& costs, const std::vector<Keep>& keep,
                   const std::vector<int>& microbatches) {
   double stays = 0;

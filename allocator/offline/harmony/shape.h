@@ -1,4 +1,4 @@
-// The plans that the search looks at, in the few numbers that make one.
+// The few numbers that define a plan for the search.
 #pragma once
 
 #include <vector>
@@ -18,40 +18,40 @@ struct Shape {
   int backward_count = 1;
   int fused_count = 1;
   bool boundaries_on_host = false;
-  // By layer below the fused pack, where its forward runs where its backward does, with the same
-  // microbatches; empty: nothing is kept.
+  // By layer below the fused pack. Only has an effect where the layer's forward runs on the GPU of
+  // its backward with the same microbatches. Empty: nothing is kept.
   std::vector<Keep> keep;
-  // Backward packs from this layer on are resident, where their forward is on their GPU.
+  // Backward packs from this layer on are resident if their forward is on their GPU.
   int resident_first = kNoLayer;
 
   static constexpr int kNoLayer = 1 << 30;
 };
 
-// What a task with this pack needs at least to run, as one segment.
+// The least bytes to run a task with this pack as one segment.
 double TaskBytes(const Costs& costs, Pass pass, int microbatch, Pack pack);
 
-// The most that any layer needs by itself, one sample at a time: no plan fits in less.
+// The most that any layer needs alone with one sample: no plan fits in less.
 double LeastBytes(const Costs& costs);
-// All that a GPU could hold at once: weights, gradients and state, and the activations of all
-// samples. More memory is of no use.
+// The most that a GPU could hold at once: weights, gradients and state, and the activations of all
+// samples. More memory has no use.
 double MostBytes(const Costs& costs, int batch);
 
-// Packs go around the GPUs, in the order of the tasks. A layer that is kept is a segment of its
-// own; what lies between is cut into as few segments as fit, with room for the weights of the next
-// pack and for what is kept or resident.
+// Packs go around the GPUs in the order of the tasks. A kept layer is a segment of its own; the
+// layers between are cut into as few segments as fit, with room for the weights of the next pack
+// and for what is kept or resident.
 Plan PlanOf(const Costs& costs, const Server& server, const Shape& shape, int batch);
-// The inverse, for a plan with one count for all forward tasks and one for all backward ones that
-// keeps nothing.
+// The inverse, for a plan that keeps nothing, with one count for all forward tasks and one for all
+// backward tasks.
 Shape ShapeOf(const Plan& plan);
 
-// The counts of microbatches that are worth a look: the least of those with the same largest one,
-// which is at most `largest`.
+// The counts of microbatches worth trying: the smallest count for each size of the largest
+// microbatch, up to `largest`.
 std::vector<int> Counts(int batch, int largest);
 
-// What all GPUs compute together. Nothing can be faster than that divided by their number.
+// Seconds that all GPUs compute together. No plan is faster than this divided by their number.
 double ComputeSeconds(const Costs& costs, const Shape& shape, int share);
 
-// Cuts layers [0, end) into at most `count` packs, each `growth` times as long as the one below it.
+// Cuts layers [0, end) into at most `count` packs, each `growth` times as long as the one below.
 std::vector<int> CutTapered(const Costs& costs, Pass pass, int microbatch, int end, int count,
                             double growth);
 

@@ -8,10 +8,10 @@
 namespace thimble::harmony {
 namespace {
 
-constexpr std::uint64_t kWorkPerOp = 8;  // to build it, in those that are looked at
+constexpr std::uint64_t kWorkPerOp = 8;  // to build an op, in ops looked at
 
-// GPU 0 with its part of the bandwidth, if all GPUs hang under one switch and are equal: then all
-// of them do the same at the same time.
+// GPU 0 with its share of the bandwidth, if all GPUs are equal and under one switch: then all do
+// the same at the same time.
 std::optional<Server> OneForAll(const Server& server) {
   for (const Gpu& gpu : server.gpus) {
     if (gpu.under != server.gpus[0].under ||
@@ -46,9 +46,9 @@ Simulator::Outcome Simulator::Try(const Plan& plan, double most_seconds) {
   Outcome outcome;
   outcome.seconds = is_done ? run.now() : std::numeric_limits<double>::infinity();
   for (const Op& op : program.ops) {
-    const Stream stream = op.step.stream;
-    if (stream == Stream::kIn || stream == Stream::kOut) outcome.swap_bytes += op.step.bytes;
-    if (WaitsOnHost(op.step)) outcome.host_bytes += op.step.bytes;
+    const Stream stream = op.action.stream;
+    if (stream == Stream::kIn || stream == Stream::kOut) outcome.swap_bytes += op.action.bytes;
+    if (WaitsOnHost(op.action)) outcome.host_bytes += op.action.bytes;
   }
   if (is_one) outcome.swap_bytes *= plan.gpus;
   if (is_one) outcome.host_bytes *= plan.gpus;
@@ -61,7 +61,7 @@ std::optional<Schedule> Simulator::Run(const Plan& plan) {
   if (!run.Go(std::numeric_limits<double>::infinity())) return std::nullopt;
   Schedule schedule;
   schedule.plan = plan;
-  schedule.steps = run.Steps();
+  schedule.actions = run.Actions();
   schedule.peak_bytes = run.Peak();
   AddUp(schedule);
   return schedule;

@@ -1,13 +1,11 @@
-// Runs a program on a server, as a runtime would: no step has a fixed time.
+// Runs a program on a server as a runtime would: no action has a fixed time.
 //
-//   - computing keeps the order of the plan; a copy begins when what it waits for is over, its
-//     stream is free and there is memory, those of the earliest task first
-//   - bandwidth is shared by what is under way (network.h)
-//   - memory is given out so that the task that runs now is never starved by what is fetched ahead:
-//     that has to leave room for all that this task may still need
+//   - computing keeps the order of the plan; a copy begins when what it waits for has ended, its
+//     stream is free and memory is available; copies of the earliest task go first
+//   - bandwidth is shared by the transfers that run (network.h)
+//   - prefetching never starves the running task: it leaves room for everything the task may need
 //
-// Never is more memory in use than the server has. A plan that comes to a halt for want of memory
-// has no schedule.
+// Memory in use never exceeds the server's. A plan that stalls for lack of memory has no schedule.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +21,20 @@ namespace thimble::harmony {
 
 class Simulator {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   Simulator(const Costs& costs, const Server& server);
 
   struct Outcome {
-    double seconds = 0;  // infinite if memory does not suffice, or if they are too many
+    double seconds = 0;  // infinite if memory does not suffice, or above `most_seconds`
     double swap_bytes = 0;
-    double host_bytes = 0;  // of this, what waits on the host
+    double host_bytes = 0;  // of these, bytes that wait on the host
   };
-  // Without the steps. Where all GPUs are equal, one stands for all of a dp plan.
-  // No plan that takes more than `most_seconds` is run to the end.
+  // Seconds and bytes without the actions. If all GPUs are equal, one stands for all in a dp plan.
+  // Stops early if the plan takes more than `most_seconds`.
   Outcome Try(const Plan& plan, double most_seconds);
   std::optional<Schedule> Run(const Plan& plan);
 
-  // What Try() has done so far: the clock of searches, the same on every machine.
+  // The work of Try() so far: the search's clock, the same on every machine.
   std::uint64_t work() const { return work_; }
 
  private:

@@ -4,13 +4,13 @@
 
 namespace thimble::harmony {
 
-// Summed over all lanes once; `ready` becomes the end of that, or of the backward if there is one
-// lane.
+// Gradients are summed over all lanes once. `ready` becomes the end of the sum or, with one lane,
+// of the backward.
 absl::Status ScheduleChecker::Summed(int lane, int t, int layer, double& ready) const {
   ready = index_.ComputedAt(lane, t, layer, 0, plan_.share());
   if (index_.lanes() == 1) return absl::OkStatus();
   const int gpu = index_.GpuOf(lane, t);
-  const StepIndex::Steps sums =
+  const ActionIndex::Actions sums =
       index_.Find(gpu, t, Kind::kReduce, {layer, layer}, 0, plan_.share());
   if (sums.size() != 1) {
     return Wrong(absl::StrCat("the gradient of layer ", layer, " is summed ", sums.size(),
@@ -24,18 +24,18 @@ absl::Status ScheduleChecker::Summed(int lane, int t, int layer, double& ready) 
   return absl::OkStatus();
 }
 
-// What another lane has updated of a resident layer comes to this one.
+// The parts of a resident layer that other lanes update come to this one.
 absl::Status ScheduleChecker::Gathered(int lane, int t, int layer) const {
   if (index_.lanes() == 1) return absl::OkStatus();
   const int gpu = index_.GpuOf(lane, t);
-  const StepIndex::Steps gathers =
+  const ActionIndex::Actions gathers =
       index_.Find(gpu, t, Kind::kGather, {layer, layer}, 0, plan_.share());
   if (gathers.size() != 1) {
     return Wrong(absl::StrCat("the weights of layer ", layer, " are gathered ", gathers.size(),
                               " times on GPU ", gpu));
   }
   for (int other = 0; other < index_.lanes(); ++other) {
-    for (const Step* update :
+    for (const Action* update :
          index_.Find(other, t, Kind::kUpdate, {layer, layer}, 0, plan_.share())) {
       if (update->end > gathers[0]->begin + kSlackSeconds) {
         return Late(*gathers[0], "an update", update->end);
@@ -50,29 +50,29 @@ absl::Status ScheduleChecker::Gradient(int lane, int t, int layer) const {
   const int gpu = index_.GpuOf(lane, t);
   const Pack one = {layer, layer};
   const bool is_resident = plan_.tasks[t].is_resident;
-  const StepIndex::Steps outs = index_.Find(gpu, t, Kind::kGradientOut, one, 0, plan_.share());
-  const StepIndex::Steps updates = index_.Find(gpu, t, Kind::kUpdate, one, 0, plan_.share());
+  const ActionIndex::Actions outs = index_.Find(gpu, t, Kind::kGradientOut, one, 0, plan_.share());
+  const ActionIndex::Actions updates = index_.Find(gpu, t, Kind::kUpdate, one, 0, plan_.share());
   if (outs.size() != (is_resident ? 0 : 1) || updates.size() != 1) {
     return Wrong(absl::StrCat("the gradient of layer ", layer, " leaves GPU ", gpu, " ",
                               outs.size(), " times and is applied ", updates.size(), " times"));
   }
   double ready = 0;
   THIMBLE_RETURN_IF_ERROR(Summed(lane, t, layer, ready));
-  const Step& update = *updates[0];
+  const Action& update = *updates[0];
   if (is_resident) {
     if (ready < 0 || ready > update.begin + kSlackSeconds) return Late(update, "it", ready);
     const double seconds = server_.UpdateSeconds(costs_.WeightBytes(update.layers) * part);
     if (update.stream != Stream::kCompute || IsFar(update.end - update.begin, seconds)) {
-      return Wrong(absl::StrCat(StepIndex::Name(update), " takes ", update.end - update.begin,
+      return Wrong(absl::StrCat(ActionIndex::Name(update), " takes ", update.end - update.begin,
                                 " s, not ", seconds, " of the GPU"));
     }
     return Gathered(lane, t, layer);
   }
-  const Step& out = *outs[0];
+  const Action& out = *outs[0];
   if (ready < 0 || ready > out.begin + kSlackSeconds) return Late(out, "it", ready);
   if (update.begin < out.end - kSlackSeconds) return Late(update, "the gradient", out.end);
   if (IsFar(out.bytes, costs_.WeightBytes(out.layers) * part)) {
-    return Wrong(absl::StrCat(StepIndex::Name(out), " has ", out.bytes, " bytes"));
+    return Wrong(absl::StrCat(ActionIndex::Name(out), " has ", out.bytes, " bytes"));
   }
   return absl::OkStatus();
 }

@@ -7,44 +7,44 @@
 
 namespace thimble::harmony {
 
-// Rates are not part of a schedule. But a link must be able to carry what begins and ends within
-// any span of time, and no transfer is faster than it would be alone.
+// A schedule has no rates. But a link must be able to carry what begins and ends within any
+// interval, and no transfer is faster than it would be alone.
 absl::Status ScheduleChecker::Links() const {
   const Network network(server_);
-  std::vector<std::vector<const Step*>> links(network.link_count());
-  for (const Step& step : schedule_.steps) {
+  std::vector<std::vector<const Action*>> links(network.link_count());
+  for (const Action& action : schedule_.actions) {
     int from = kHost;
     int to = kHost;
-    if (step.stream == Stream::kIn) {
-      to = step.gpu;
-    } else if (step.stream == Stream::kOut) {
-      from = step.gpu;
-    } else if (step.kind == Kind::kReceive) {
-      to = step.gpu;
-      from = plan_.tasks[step.task - 1].gpu;
+    if (action.stream == Stream::kIn) {
+      to = action.gpu;
+    } else if (action.stream == Stream::kOut) {
+      from = action.gpu;
+    } else if (action.kind == Kind::kReceive) {
+      to = action.gpu;
+      from = plan_.tasks[action.task - 1].gpu;
     } else {
       continue;
     }
     const double alone = network.Alone(from, to);
-    if ((step.end - step.begin) * alone < step.bytes * (1 - 1e-6) - 1) {
-      return Wrong(absl::StrCat(StepIndex::Name(step), " moves ", step.bytes, " bytes in ",
-                                step.end - step.begin, " s"));
+    if ((action.end - action.begin) * alone < action.bytes * (1 - 1e-6) - 1) {
+      return Wrong(absl::StrCat(ActionIndex::Name(action), " moves ", action.bytes, " bytes in ",
+                                action.end - action.begin, " s"));
     }
-    for (const int link : network.RouteOf(from, to).links) links[link].push_back(&step);
+    for (const int link : network.RouteOf(from, to).links) links[link].push_back(&action);
   }
   for (int link = 0; link < network.link_count(); ++link) {
-    std::vector<const Step*>& steps = links[link];
-    std::sort(steps.begin(), steps.end(),
-              [](const Step* a, const Step* b) { return a->end < b->end; });
-    for (const Step* from : steps) {
+    std::vector<const Action*>& actions = links[link];
+    std::sort(actions.begin(), actions.end(),
+              [](const Action* a, const Action* b) { return a->end < b->end; });
+    for (const Action* from : actions) {
       double bytes = 0;
-      for (const Step* step : steps) {
-        if (step->begin < from->begin) continue;
-        bytes += step->bytes;
-        const double room = network.capacity(link) * (step->end - from->begin);
+      for (const Action* action : actions) {
+        if (action->begin < from->begin) continue;
+        bytes += action->bytes;
+        const double room = network.capacity(link) * (action->end - from->begin);
         if (bytes > room * (1 + 1e-6) + 1024) {
           return Wrong(absl::StrCat("a link carries ", bytes, " bytes from ", from->begin, " to ",
-                                    step->end, " s, more than ", room));
+                                    action->end, " s, more than ", room));
         }
       }
     }

@@ -1,19 +1,19 @@
-// What is in the memory of every GPU at every time, from the steps of a schedule: program.h says
-// what counts from when to when.
+// The memory of every GPU over time, from the actions of a schedule. program.h says what counts and
+// when.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "allocator/base/status_macros.h"
-#include "allocator/offline/harmony/step_index.h"
+#include "allocator/offline/harmony/action_index.h"
 
 namespace thimble::harmony {
 namespace {
 
 class Ledger {
  public:
-  Ledger(const Costs& costs, const StepIndex& index)
+  Ledger(const Costs& costs, const ActionIndex& index)
       : costs_(costs),
         index_(index),
         plan_(index.plan()),
@@ -64,20 +64,20 @@ class Ledger {
   }
   int GpuOf(int t) const { return index_.GpuOf(lane_, t); }
   bool IsLater(int t) const { return t > fused_; }
-  StepIndex::Steps Find(int t, Kind kind, Pack layers, int first, int end) const {
+  ActionIndex::Actions Find(int t, Kind kind, Pack layers, int first, int end) const {
     return index_.Find(GpuOf(t), t, kind, layers, first, end);
   }
-  static double LastEnd(const StepIndex::Steps& steps) {
+  static double LastEnd(const ActionIndex::Actions& actions) {
     double end = 0;
-    for (const Step* step : steps) end = std::max(end, step->end);
+    for (const Action* action : actions) end = std::max(end, action->end);
     return end;
   }
-  StepIndex::Steps Computing(int t, Pack layers, int first, int end) const {
-    StepIndex::Steps steps;
+  ActionIndex::Actions Computing(int t, Pack layers, int first, int end) const {
+    ActionIndex::Actions actions;
     for (const Kind kind : {Kind::kForward, Kind::kRecompute, Kind::kBackward}) {
-      for (const Step* step : Find(t, kind, layers, first, end)) steps.push_back(step);
+      for (const Action* action : Find(t, kind, layers, first, end)) actions.push_back(action);
     }
-    return steps;
+    return actions;
   }
 
   void Weights(int t);
@@ -86,14 +86,14 @@ class Ledger {
   void Arrivals(int t);
   void Forward(int t, int first, int end);
   void Backward(int t, int first, int end);
-  // When the task after `t` has no more use for samples of what `t` made.
+  // When the next task has finished with these samples of the output of `t`.
   double HandedOn(int t, int layer, int first, int end) const;
-  // When the microbatches of `t` that see any of these samples are done with the boundary.
+  // When the microbatches of `t` with any of these samples have finished with the boundary.
   double Consumed(int t, int first, int end) const;
-  void Keep(int t, const Step& step);
+  void Keep(int t, const Action& action);
 
   const Costs& costs_;
-  const StepIndex& index_;
+  const ActionIndex& index_;
   const Plan& plan_;
   const int fused_;
   int lane_ = 0;
@@ -103,14 +103,14 @@ class Ledger {
 void Ledger::Weights(int t) {
   const int gpu = GpuOf(t);
   const std::vector<int>& tasks = index_.TasksOf(gpu);
-  for (const Step* in : index_.Find(gpu, t, Kind::kWeightsIn)) {
+  for (const Action* in : index_.Find(gpu, t, Kind::kWeightsIn)) {
     double until = in->end;
     Pack layers = in->layers;
     for (auto at = std::find(tasks.begin(), tasks.end(), t); at != tasks.end(); ++at) {
       const Pack pack = plan_.tasks[*at].pack;
       layers = {std::max(layers.first, pack.first), std::min(layers.last, pack.last)};
       if (layers.first > layers.last) break;
-      // A later task keeps them if it does not fetch them itself.
+      // A later task keeps the weights if it does not fetch them itself.
       if (*at != t && !index_.Find(gpu, *at, Kind::kWeightsIn, layers, 0, plan_.share()).empty()) {
         break;
       }
@@ -130,15 +130,15 @@ void Ledger::Gradients(int t) {
   const int first_end = plan_.tasks[t].microbatches[0];
   const double from = Find(t, Kind::kBackward, plan_.tasks[t].pack, 0, first_end).front()->begin;
   const Kind last = plan_.tasks[t].is_resident ? Kind::kUpdate : Kind::kGradientOut;
-  for (const Step* step : index_.Find(GpuOf(t), t, last)) {
-    Hold(GpuOf(t), costs_.WeightBytes(step->layers), from, step->end);
+  for (const Action* action : index_.Find(GpuOf(t), t, last)) {
+    Hold(GpuOf(t), costs_.WeightBytes(action->layers), from, action->end);
   }
 }
 
 double Ledger::Consumed(int t, int first, int end) const {
   const Task& task = plan_.tasks[t];
   const std::vector<int> bounds = SampleBounds(task.microbatches);
-  // A later backward task is done with the gradient from above when its uppermost segment is.
+  // A later backward task needs the gradient from above until its uppermost segment has run.
   const Pack layers = IsLater(t) ? SegmentsDown(task).front().layers : task.pack;
   double time = 0;
   for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
@@ -155,7 +155,7 @@ double Ledger::Consumed(int t, int first, int end) const {
 // What comes from other GPUs or back from the host.
 void Ledger::Arrivals(int t) {
   for (const Kind kind : {Kind::kReceive, Kind::kBoundaryIn}) {
-    for (const Step* in : index_.Find(GpuOf(t), t, kind)) {
+    for (const Action* in : index_.Find(GpuOf(t), t, kind)) {
       Hold(GpuOf(t), in->bytes, in->begin, Consumed(t, in->first_sample, in->end_sample));
     }
   }
@@ -163,31 +163,31 @@ void Ledger::Arrivals(int t) {
 
 double Ledger::HandedOn(int t, int layer, int first, int end) const {
   const int next = t + 1;
-  const StepIndex::Steps outs = Find(t, Kind::kBoundaryOut, {layer, layer}, first, end);
+  const ActionIndex::Actions outs = Find(t, Kind::kBoundaryOut, {layer, layer}, first, end);
   if (!outs.empty()) return LastEnd(outs);
   if (GpuOf(next) == GpuOf(t)) return Consumed(next, first, end);
   return LastEnd(Find(next, Kind::kReceive, {layer, layer}, first, end));
 }
 
-// Activations of layers that are not run again.
-void Ledger::Keep(int t, const Step& step) {
-  const int size = step.end_sample - step.first_sample;
+// Activations of layers that are not run forward again.
+void Ledger::Keep(int t, const Action& action) {
+  const int size = action.end_sample - action.first_sample;
   for (int later = fused_ + 1; later < static_cast<int>(plan_.tasks.size()); ++later) {
     for (const auto& [layers, keep] : SegmentsDown(plan_.tasks[later])) {
-      if (keep == Keep::kNothing || !Overlap(layers, step.layers)) continue;
-      double bytes = costs_.WorkBytes(Pass::kBackward, size, step.layers);
-      if (step.layers.first == layers.first) bytes += costs_.InputBytes(size, layers.first);
+      if (keep == Keep::kNothing || !Overlap(layers, action.layers)) continue;
+      double bytes = costs_.WorkBytes(Pass::kBackward, size, action.layers);
+      if (action.layers.first == layers.first) bytes += costs_.InputBytes(size, layers.first);
       const double done =
-          LastEnd(Find(later, Kind::kBackward, layers, step.first_sample, step.end_sample));
+          LastEnd(Find(later, Kind::kBackward, layers, action.first_sample, action.end_sample));
       if (keep == Keep::kOnGpu) {
-        Hold(GpuOf(t), bytes, step.begin, done);
+        Hold(GpuOf(t), bytes, action.begin, done);
         continue;
       }
-      Hold(
-          GpuOf(t), bytes, step.begin,
-          LastEnd(Find(t, Kind::kActivationsOut, step.layers, step.first_sample, step.end_sample)));
-      for (const Step* in :
-           Find(later, Kind::kActivationsIn, step.layers, step.first_sample, step.end_sample)) {
+      Hold(GpuOf(t), bytes, action.begin,
+           LastEnd(Find(t, Kind::kActivationsOut, action.layers, action.first_sample,
+                        action.end_sample)));
+      for (const Action* in : Find(later, Kind::kActivationsIn, action.layers, action.first_sample,
+                                   action.end_sample)) {
         Hold(GpuOf(later), bytes, in->begin, done);
       }
     }
@@ -198,43 +198,43 @@ void Ledger::Forward(int t, int first, int end) {
   const Task& task = plan_.tasks[t];
   const int gpu = GpuOf(t);
   const int size = end - first;
-  const StepIndex::Steps steps = Find(t, Kind::kForward, task.pack, first, end);
-  for (const Step* in : Find(t, Kind::kDataIn, task.pack, first, end)) {
-    Hold(gpu, in->bytes, in->begin, steps.back()->end);
+  const ActionIndex::Actions actions = Find(t, Kind::kForward, task.pack, first, end);
+  for (const Action* in : Find(t, Kind::kDataIn, task.pack, first, end)) {
+    Hold(gpu, in->bytes, in->begin, actions.back()->end);
   }
   const std::vector<Segment> segments = SegmentsDown(task);
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const Pack layers = segments[i].layers;
-    const StepIndex::Steps own = Find(t, Kind::kForward, layers, first, end);
+    const ActionIndex::Actions own = Find(t, Kind::kForward, layers, first, end);
     Hold(gpu, costs_.WorkBytes(Pass::kForward, size, layers), own.front()->begin, own.back()->end);
-    if (i == 0) continue;  // the last one hands on its output
-    const StepIndex::Steps next = Find(t, Kind::kForward, segments[i - 1].layers, first, end);
+    if (i == 0) continue;  // the last segment's output goes to the next task
+    const ActionIndex::Actions next = Find(t, Kind::kForward, segments[i - 1].layers, first, end);
     Hold(gpu, costs_.InputBytes(size, layers.last + 1), own.back()->begin, next.back()->end);
   }
-  for (const Step* step : steps) {
-    Keep(t, *step);
-    const int layer = step->layers.last + 1;  // if it is stashed, this step has made it
-    for (const Step* out : Find(t, Kind::kStashOut, {layer, layer}, first, end)) {
-      if (layer <= task.pack.last) Hold(gpu, out->bytes, step->begin, out->end);
+  for (const Action* action : actions) {
+    Keep(t, *action);
+    const int layer = action->layers.last + 1;  // if it is stashed, this action has made it
+    for (const Action* out : Find(t, Kind::kStashOut, {layer, layer}, first, end)) {
+      if (layer <= task.pack.last) Hold(gpu, out->bytes, action->begin, out->end);
     }
   }
   const int layer = task.pack.last + 1;
-  Hold(gpu, costs_.InputBytes(size, layer), steps.back()->begin, HandedOn(t, layer, first, end));
+  Hold(gpu, costs_.InputBytes(size, layer), actions.back()->begin, HandedOn(t, layer, first, end));
 }
 
 void Ledger::Backward(int t, int first, int end) {
   const Task& task = plan_.tasks[t];
   const int gpu = GpuOf(t);
   const int size = end - first;
-  double made = 0;  // when the gradient for the segment below was begun
+  double made = 0;  // when the gradient for the segment below began
   for (const auto& [segment, keep] : SegmentsDown(task)) {
-    const StepIndex::Steps steps = Find(t, Kind::kBackward, segment, first, end);
-    const double done = steps.back()->end;
+    const ActionIndex::Actions actions = Find(t, Kind::kBackward, segment, first, end);
+    const double done = actions.back()->end;
     if (keep == Keep::kNothing) {
       Hold(gpu, costs_.WorkBytes(Pass::kBackward, size, segment),
            Find(t, Kind::kRecompute, segment, first, end).front()->begin, done);
       for (const Kind kind : {Kind::kDataIn, Kind::kStashIn}) {
-        for (const Step* in : Find(t, kind, {segment.first, segment.first}, first, end)) {
+        for (const Action* in : Find(t, kind, {segment.first, segment.first}, first, end)) {
           Hold(gpu, in->bytes, in->begin, done);
         }
       }
@@ -242,7 +242,7 @@ void Ledger::Backward(int t, int first, int end) {
     if (segment.last < task.pack.last) {
       Hold(gpu, costs_.InputBytes(size, segment.last + 1), made, done);
     }
-    made = steps.back()->begin;
+    made = actions.back()->begin;
   }
   if (task.pack.first == 0) return;
   Hold(gpu, costs_.InputBytes(size, task.pack.first), made,
@@ -251,7 +251,7 @@ void Ledger::Backward(int t, int first, int end) {
 
 }  // namespace
 
-absl::Status CheckMemory(const Costs& costs, const StepIndex& index, double memory_bytes) {
+absl::Status CheckMemory(const Costs& costs, const ActionIndex& index, double memory_bytes) {
   Ledger ledger(costs, index);
   const std::vector<double>& claimed = index.schedule().peak_bytes;
   if (static_cast<int>(claimed.size()) != index.plan().gpus) {

@@ -23,7 +23,7 @@ absl::Status CheckPlan(const Costs& costs, const Server& server, const Plan& pla
     if (!fits || task.pack.first > task.pack.last || task.pack.first < 0 ||
         task.pack.last >= costs.layer_count() || (is_first_backward && task.pack.first != next)) {
       return Wrong(absl::StrCat("the pack of layers ", task.pack.first, " to ", task.pack.last,
-                                " does not follow the one before"));
+                                " does not follow the pack before it"));
     }
     next = task.pack.last + 1;
     above = is_backward ? task.pack.first : above;
@@ -55,7 +55,7 @@ absl::Status CheckPlan(const Costs& costs, const Server& server, const Plan& pla
     if ((is_first_backward && segments > 1) ||
         (!task.keep.empty() && (!is_later || task.keep.size() != segments))) {
       return Wrong(absl::StrCat("the pack of layers ", task.pack.first, " to ", task.pack.last,
-                                " has segments or keeps some that it cannot have"));
+                                " has segments, or keeps some, that it cannot have"));
     }
   }
   if (!is_backward || above != 0) return Wrong("layer 0 has no backward");

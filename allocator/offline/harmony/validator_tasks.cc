@@ -10,23 +10,23 @@ absl::Status ScheduleChecker::Chain(int lane, int t, Kind kind, Pack layers, int
                                     double& time) const {
   const bool is_down = kind == Kind::kBackward;
   int next = is_down ? layers.last : layers.first;
-  for (const Step* step : index_.Find(index_.GpuOf(lane, t), t, kind, layers, first, end)) {
-    const int edge = is_down ? step->layers.last : step->layers.first;
-    const int far = is_down ? step->layers.first : step->layers.last;
-    if (step->first_sample != first || step->end_sample != end || edge != next ||
-        far < layers.first || far > layers.last || step->begin < time - kSlackSeconds) {
-      return Wrong(absl::StrCat(StepIndex::Name(*step), " at ", step->begin,
+  for (const Action* action : index_.Find(index_.GpuOf(lane, t), t, kind, layers, first, end)) {
+    const int edge = is_down ? action->layers.last : action->layers.first;
+    const int far = is_down ? action->layers.first : action->layers.last;
+    if (action->first_sample != first || action->end_sample != end || edge != next ||
+        far < layers.first || far > layers.last || action->begin < time - kSlackSeconds) {
+      return Wrong(absl::StrCat(ActionIndex::Name(*action), " at ", action->begin,
                                 " s is out of order: layer ", next, " is next at ", time));
     }
     const int size = end - first;
-    const double seconds = is_down ? costs_.BackwardSeconds(size, step->layers)
-                                   : costs_.Seconds(Pass::kForward, size, step->layers);
-    if (IsFar(step->end - step->begin, seconds)) {
-      return Wrong(absl::StrCat(StepIndex::Name(*step), " takes ", step->end - step->begin,
+    const double seconds = is_down ? costs_.BackwardSeconds(size, action->layers)
+                                   : costs_.Seconds(Pass::kForward, size, action->layers);
+    if (IsFar(action->end - action->begin, seconds)) {
+      return Wrong(absl::StrCat(ActionIndex::Name(*action), " takes ", action->end - action->begin,
                                 " s, not ", seconds));
     }
-    THIMBLE_RETURN_IF_ERROR(Weights(*step));
-    time = step->end;
+    THIMBLE_RETURN_IF_ERROR(Weights(*action));
+    time = action->end;
     next = is_down ? far - 1 : far + 1;
   }
   if (next == (is_down ? layers.first - 1 : layers.last + 1)) return absl::OkStatus();
@@ -38,7 +38,7 @@ absl::Status ScheduleChecker::Forward(int lane, int t, int first, int end) const
   const Pack pack = plan_.tasks[t].pack;
   double time = 0;
   THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kForward, pack, first, end, time));
-  const Step& user =
+  const Action& user =
       *index_.Find(index_.GpuOf(lane, t), t, Kind::kForward, pack, first, end).front();
   return pack.first == 0 ? Stash(lane, t, 0, user) : Boundary(lane, t, pack.first, user);
 }
@@ -51,13 +51,13 @@ absl::Status ScheduleChecker::Backward(int lane, int t, int first, int end) cons
     const Pack layers = segment.layers;
     if (segment.keep == Keep::kNothing) {
       THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kRecompute, layers, first, end, time));
-      const Step& user = *index_.Find(gpu, t, Kind::kRecompute, layers, first, end).front();
+      const Action& user = *index_.Find(gpu, t, Kind::kRecompute, layers, first, end).front();
       THIMBLE_RETURN_IF_ERROR(IsLater(t) || layers.first == 0
                                   ? Stash(lane, t, layers.first, user)
                                   : Boundary(lane, t, layers.first, user));
     }
     THIMBLE_RETURN_IF_ERROR(Chain(lane, t, Kind::kBackward, layers, first, end, time));
-    const Step& user = *index_.Find(gpu, t, Kind::kBackward, layers, first, end).front();
+    const Action& user = *index_.Find(gpu, t, Kind::kBackward, layers, first, end).front();
     if (IsLater(t) && layers.last == task.pack.last) {
       THIMBLE_RETURN_IF_ERROR(Boundary(lane, t, task.pack.last + 1, user));
     }

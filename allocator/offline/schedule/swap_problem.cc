@@ -15,12 +15,12 @@ namespace thimble {
 namespace {
 
 // Ops [begin, end) of a trace, and the accesses that came before ops in (begin, end].
-struct Step {
+struct OpRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-std::size_t CountAccesses(const Trace& trace, Step step) {
+std::size_t CountAccesses(const Trace& trace, OpRange step) {
   const auto first =
       std::lower_bound(trace.accesses.begin(), trace.accesses.end(), step.begin,
                        [](const TraceAccess& it, std::size_t at) { return it.at < at; });
@@ -30,35 +30,37 @@ std::size_t CountAccesses(const Trace& trace, Step step) {
   return static_cast<std::size_t>(last - first);
 }
 
-Step FindStep(const Trace& trace) {
+OpRange FindStep(const Trace& trace) {
   std::vector<std::size_t> marks;
   for (std::size_t i = 0; i < trace.ops.size(); ++i) {
     if (trace.ops[i].kind == TraceOpKind::kStep) marks.push_back(i);
   }
-  const auto step_before = [&](std::size_t mark) { return Step{marks[mark - 1] + 1, marks[mark]}; };
+  const auto step_before = [&](std::size_t mark) {
+    return OpRange{marks[mark - 1] + 1, marks[mark]};
+  };
   std::size_t most = 0;
   for (std::size_t i = 1; i < marks.size(); ++i) {
     most = std::max(most, CountAccesses(trace, step_before(i)));
   }
   for (std::size_t i = marks.size(); most > 0 && i > 1; --i) {
-    const Step step = step_before(i - 1);
+    const OpRange step = step_before(i - 1);
     if (2 * CountAccesses(trace, step) >= most) return step;
   }
-  const Step rest = {marks.empty() ? 0 : marks.back() + 1, trace.ops.size()};
+  const OpRange rest = {marks.empty() ? 0 : marks.back() + 1, trace.ops.size()};
   if (!marks.empty() && CountAccesses(trace, rest) > 0) return rest;
   return {trace.accesses.front().at, trace.ops.size()};
 }
 
 class Recording {
  public:
-  Recording(const Trace& trace, Step step) : trace_(trace), step_(step), live_(trace.ids) {}
+  Recording(const Trace& trace, OpRange step) : trace_(trace), step_(step), live_(trace.ids) {}
 
   schedule::Problem Read() &&;
 
  private:
   struct Life {
     schedule::Block block;
-    std::int64_t born = 0;  // the how manyth step; that of the problem is 0
+    std::int64_t born = 0;  // number of the step; that of the problem is 0
     bool is_old = false;    // allocated before the step of the problem
     bool is_live = true;
     std::string first;                // access, by op, occurrence and place among its blocks
@@ -75,7 +77,7 @@ class Recording {
   bool is_in_step() const { return at_ >= step_.begin; }
 
   const Trace& trace_;
-  const Step step_;
+  const OpRange step_;
   std::size_t at_ = 0;
   std::int64_t now_ = 0;           // steps begun so far
   std::vector<std::size_t> live_;  // index into lives_, by TraceOp::id

@@ -58,7 +58,7 @@ absl::StatusOr<bool> Arguments::TakeSwitch(absl::string_view name) {
 absl::Status Arguments::CheckAllTaken() const {
   if (rest_.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(Quote(rest_.front().first), " is no argument of this tool"));
+      absl::StrCat(Quote(rest_.front().first), " is not an argument of this tool"));
 }
 
 }  // namespace thimble

@@ -1,4 +1,4 @@
-// What a tool is told: values by name.
+// The arguments of a tool: values by name.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace thimble {
 
 class Arguments {
  public:
-  // Texts NAME=VALUE, every name once.
+  // Parses texts NAME=VALUE, each name once.
   static absl::StatusOr<Arguments> Parse(const std::vector<std::string>& texts);
 
-  // Takes a value out; "" if it was not given.
+  // Takes a value; "" if it was not given.
   std::string Take(absl::string_view name);
-  // The same for one that is needed.
+  // The same for a required value.
   absl::StatusOr<std::string> Need(absl::string_view name);
-  // The same for one that is "on" or "off"; off if it was not given.
+  // The same for "on" or "off"; off if it was not given.
   absl::StatusOr<bool> TakeSwitch(absl::string_view name);
 
-  // What nobody has taken.
+  // The values that were not taken.
   const std::vector<std::pair<std::string, std::string>>& rest() const { return rest_; }
-  // Refuses what nobody has taken.
+  // Refuses values that were not taken.
   absl::Status CheckAllTaken() const;
 
  private:

@@ -28,7 +28,7 @@ absl::StatusOr<plan::SolveOptions> TakeOptions(Arguments& arguments) {
   return options;
 }
 
-// A search without time ends with its first plan, which is that of SmartPool.
+// A search of zero seconds returns its first plan, which is SmartPool's.
 std::int64_t SmartPoolHeight(const plan::Problem& problem) {
   plan::SolveOptions options;
   options.seconds = 0;

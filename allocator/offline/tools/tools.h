@@ -1,4 +1,4 @@
-// The tools by name: thimble_offline.h says what each of them takes.
+// The tools by name. thimble_offline.h lists the arguments of each.
 #pragma once
 
 #include <string>

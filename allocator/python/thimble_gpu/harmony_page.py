@@ -1,4 +1,4 @@
-"""A schedule of `thimble harmony` as one HTML file: what every GPU and link does, and when."""
+"""Draws a schedule of `thimble harmony` as one HTML file: what each GPU and link does when."""
 
 import json
 
@@ -6,7 +6,7 @@ from thimble_gpu import page
 
 
 def render(schedule):
-    """The page of a schedule, as `--schedule` writes it."""
+    """The page for a schedule that `--schedule` wrote."""
     plan = schedule["plan"]
     title = (f"{plan['layers']} layers, {plan['batch']} samples on {plan['gpus']} "
              f"GPU{'s' if plan['gpus'] > 1 else ''}: {plan['seconds']:.3f} s")

@@ -1,4 +1,4 @@
-"""`thimble topology`: GPUs and links of this machine, as `thimble harmony` reads them."""
+"""`thimble topology`: prints GPUs and links of this machine for `thimble harmony`."""
 
 from thimble_gpu import text
 from thimble_gpu.harmony.errors import HarmonyError
@@ -7,15 +7,15 @@ from thimble_gpu.harmony.machine import host_memory
 from thimble_gpu.harmony.machine import topology
 from thimble_gpu.harmony.pci import Tree
 
-FAILED = ("thimble: the topology of this machine cannot be read: {}. Write what is known into a "
-          "file, one line each: 'switch a uplink 11.5GiB', 'gpu 0 switch a', 'nvlink 0 1 23GiB'")
+FAILED = ("thimble: cannot read the topology of this machine: {}. Write what you know into a "
+          "file, one per line: 'switch a uplink 11.5GiB', 'gpu 0 switch a', 'nvlink 0 1 23GiB'")
 
 
 def add_to(commands):
     parser = commands.add_parser(
         "topology", help="print the GPUs and links of this machine, for `thimble harmony`",
         description="Prints switches, GPUs and NVLinks of this machine with their bandwidths, from "
-        "the CUDA driver and Linux' PCI tree: what --topology of `thimble harmony` reads.")
+        "the CUDA driver and Linux' PCI tree, for --topology of `thimble harmony`.")
     parser.set_defaults(function=_topology)
 
 
@@ -28,7 +28,7 @@ def _topology(_):
 
 
 def read():
-    """The text; None, and one line on standard error, if that does not work."""
+    """The text. If that fails, writes one line to standard error and returns None."""
     try:
         return topology(Gpus(), Tree()) + host_memory()
     except HarmonyError as error:

@@ -16,7 +16,7 @@ _WHERE = {"attach": "attached", "plan": "attached", "profile": "attached", "cpu_
 
 
 def __getattr__(name):
-    """TensorFlow is imported when it is needed, not with the package."""
+    """Imports TensorFlow only when it is needed."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

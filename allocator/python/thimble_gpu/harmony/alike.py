@@ -1,4 +1,4 @@
-"""Which packs do the same: then one measurement is enough for all of them."""
+"""Finds packs that compute the same, so that one is measured for all of them."""
 
 import json
 
@@ -6,29 +6,29 @@ import keras
 
 
 def signature(pack, shape_of):
-    """A text that is the same for packs whose functions compute, and take, the same.
+    """A text that is equal for packs with equal functions and arguments.
 
-    `shape_of` tells the shape of a Value for the batch at hand.
+    `shape_of` returns the shape of a Value for the current batch.
     """
     labels = {value: ["uses", number, shape_of(value), value.dtype, value.learns]
               for number, value in enumerate(pack.uses)}
-    steps = []
-    for link in pack.links:
-        for step in link.steps:
+    calls = []
+    for stage in pack.stages:
+        for call in stage.calls:
             variables = [[list(v.shape), v.dtype, pack.chain.is_trained(v)]
-                         for v in step.variables()]
-            arguments = step.arguments.convert(lambda each, step=step: _label(each, step, labels))
-            labels.update({value: ["made", len(steps), number]
-                           for number, value in enumerate(step.outputs)})
-            steps.append([type(step.operation).__qualname__, _config(step.operation), variables,
+                         for v in call.variables()]
+            arguments = call.arguments.convert(lambda each, call=call: _label(each, call, labels))
+            labels.update({value: ["made", len(calls), number]
+                           for number, value in enumerate(call.outputs)})
+            calls.append([type(call.operation).__qualname__, _config(call.operation), variables,
                           arguments])
-    return json.dumps([steps, [labels[value] for value in pack.makes]], default=str)
+    return json.dumps([calls, [labels[value] for value in pack.makes]], default=str)
 
 
-def _label(argument, step, labels):
-    """As text: Keras would look into a list."""
+def _label(argument, call, labels):
+    """A text, because Keras would look into a list."""
     if isinstance(argument, keras.KerasTensor):
-        return str(labels[step.inputs[id(argument)]])
+        return str(labels[call.inputs[id(argument)]])
     if hasattr(argument, "shape"):
         return f"{argument.dtype} {argument.shape}"
     return repr(argument)
@@ -37,7 +37,7 @@ def _label(argument, step, labels):
 def _config(operation):
     try:
         return _without_names(operation.get_config())
-    except Exception:  # pylint: disable=broad-except  # whatever a layer of the user's may do
+    except Exception:  # pylint: disable=broad-except  # a user's layer may raise anything
         return id(operation)
 
 

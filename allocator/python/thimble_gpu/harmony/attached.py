@@ -1,4 +1,4 @@
-"""Harmony for an ordinary Keras model: attach(), then fit(), evaluate() and predict() as always."""
+"""Harmony for an ordinary Keras model: attach(), then fit(), evaluate() and predict() as usual."""
 
 import keras
 import tensorflow as tf
@@ -15,13 +15,14 @@ from thimble_gpu.harmony.step import size_of_batch
 
 
 class Attached:
-    """A model that trains by plans. What a plan needs is known when the first batch is there."""
+    """A model that Harmony trains. It plans when it sees the first batch."""
 
-    def __init__(self, model, device_names, memory, mode, portion=None, plan=None, topology=None):
+    def __init__(self, model, device_names, memory, mode, microbatch=None, plan=None,
+                 topology=None):
         checks.check_model(model)
         self.model = model
         self.mode = mode
-        self.portion = portion
+        self.microbatch = microbatch
         self.plan = plan
         self.links = links.find(device_names, topology)
         self._look_at_model()
@@ -35,28 +36,28 @@ class Attached:
         checks.check_training(self.model, self.chain.adds_loss)
 
     def _state_of_model(self):
-        """What a chain and a plan depend on, and people change: what is compiled and frozen."""
+        """What a chain and a plan depend on and people change: the optimizer and frozen layers."""
         layers = self.model._flatten_layers()  # pylint: disable=protected-access
         return (id(self.optimizer), [layer.trainable for layer in layers],
                 [variable.trainable for variable in self.model.variables])
 
-    # What the planner asks for.
+    # The planner reads these.
     @property
     def optimizer(self):
         return self.model.optimizer
 
     def loss(self, predictions, labels, weights):
-        """Of a portion, as compiled; what layers add to it is computed in their packs."""
+        """The compiled loss of a microbatch. Packs compute the losses that layers add."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
         if compiled is None:
             return tf.zeros([])
-        # Where there are several outputs, it also keeps the means of single losses: not here.
+        # With several outputs it also updates the means of single losses: not here.
         means = [(v, tf.zeros(v.shape, v.dtype)) for v in compiled.variables]
         with keras.StatelessScope(means):
             return compiled(labels, self.chain.structure(predictions), weights)
 
     def prepare(self, x, y, sample_weight=None):
-        """Plans for batches like this one, once; the Prepared of planner.py."""
+        """Plans for batches like this one, once. Returns the Prepared of planner.py."""
         if self._state != self._state_of_model():
             self._forget()
             self._look_at_model()
@@ -68,7 +69,7 @@ class Attached:
         return self._prepared
 
     def tensors(self, x, y, sample_weight):
-        """A batch as the chain takes it: inputs in a list, and labels; on the host."""
+        """A batch as the chain needs it: a list of inputs, and labels; on the host."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
         if compiled is not None and not compiled.built:
             compiled.build(y, self.chain.structure(self.chain.graph.outputs))
@@ -108,14 +109,15 @@ class Attached:
     def predict_batch(self, data):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         if self._prepared is None:
-            raise HarmonyError("predict() before training: Harmony plans when it sees a batch with "
-                               "labels. Call fit() or evaluate() first, or detach() the model")
+            raise HarmonyError("predict() was called before training, but Harmony plans when it "
+                               "sees a batch with labels: call fit() or evaluate() first, or "
+                               "detach() the model")
         with tf.device(devices.HOST):
             _, predictions = self._prepared.runner.infer(self.chain.flatten(x))
             return self.chain.structure(predictions)
 
     def _compiled_loss(self, y, predictions, weights):
-        """Of a whole batch. Keeps the means of single losses, where there are several outputs."""
+        """The loss of a whole batch. With several outputs, updates the means of single losses."""
         compiled = self.model._compile_loss  # pylint: disable=protected-access
         return 0.0 if compiled is None else float(
             compiled(y, self.chain.structure(predictions), weights))
@@ -128,49 +130,49 @@ class Attached:
     # --- For people -----------------------------------------------------------------------------
 
     def explain(self):
-        """The plan in words and figures; "" before there is one."""
+        """Describes the plan; "" before there is one."""
         return "" if self._prepared is None else explain(self, self._prepared)
 
     def predicted_peaks(self):
-        """Bytes by device, as planned."""
+        """The planned peak bytes by device."""
         return dict(zip((device.name for device in self.devices), self._prepared.predicted()))
 
     def largest_peaks(self):
-        """Bytes by device, if all copies that may overlap with computing do."""
+        """The peak bytes by device if all copies that may overlap with computing do."""
         return dict(zip((device.name for device in self.devices), self._prepared.at_most()))
 
     def portions(self):
-        """How many samples the last pack computes at a time, for a batch as planned."""
+        """The microbatch sizes of the last pack, for a batch of the planned size."""
         runner = self._prepared.runner
         spans = sorted(span for job in runner.jobs(runner.plan.batch) if job.is_last
                        for span in job.spans)
         return [last - first for first, last in spans]
 
     def reserved_peaks(self):
-        """Most bytes that Thimble took for each device, free ones in between included."""
+        """The most bytes that Thimble reserved on each device, free blocks included."""
         return {device.name: device.arena.stats()["peak_reserved"] if device.arena else 0
                 for device in self.devices}
 
     def measured_peaks(self):
-        """Bytes by device, as Thimble measured since the last plan; only with Thimble."""
+        """The peak bytes by device since the last plan, as Thimble measured; 0 without Thimble."""
         return {device.name: device.peak_bytes() for device in self.devices}
 
     def traffic(self):
-        """Bytes that packs took from others in a step, on average, by the way they came: "direct"
-        from another device, or from the "host". Inputs kept for the backward pass are there."""
+        """Average bytes per step that packs took from other packs: "direct" from another device, or
+        from the "host". The host bytes include inputs kept for the backward pass."""
         traffic = self._prepared.runner.traffic
         steps = max(1, traffic.steps)
         return {"direct": traffic.direct_bytes // steps, "host": traffic.host_bytes // steps}
 
     def close(self):
-        """Ends the threads, and takes the limits back."""
+        """Ends the threads and restores the memory limits."""
         if self._prepared is not None:
             self._prepared.runner.close()
         for device in self.devices:
             device.close()
 
     def detach(self):
-        """The model trains as Keras does again. Its weights and its optimizer stay as they are."""
+        """Returns the model to Keras. Its weights and optimizer stay as they are."""
         self.close()
         for name in ("train", "test", "predict"):
             delattr(self.model, f"make_{name}_function")
@@ -178,13 +180,13 @@ class Attached:
 
 
 def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=None, topology=None):
-    """Lets a compiled model train on devices that are too small for it, in portions and packs.
+    """Trains a compiled model on devices that are too small for it, in packs and microbatches.
 
-    `devices`: names as TensorFlow has them, ["GPU:0", "GPU:1"]; without, all GPUs. `memory`: most
-    bytes on each (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto". `portion`:
-    samples to compute at a time, instead of what is fastest: BatchNorm sees no more than that.
-    `plan`: a Plan to be used as it is. `topology`: a file with the links between host and GPUs;
-    without, those of this machine.
+    `devices`: TensorFlow's names, such as ["GPU:0", "GPU:1"]; default: all GPUs. `memory`: most
+    bytes on each device (a number, or a text such as "4GiB"). `mode`: "pp", "dp" or "auto".
+    `portion`: samples in a microbatch, instead of the fastest size; BatchNorm sees no more than
+    that. `plan`: a Plan to use as it is. `topology`: a file with the links between host and GPUs;
+    default: the links of this machine.
     """
     attached = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
                         checks.portion(portion), plan, topology)
@@ -207,9 +209,9 @@ def attach(model, devices=None, memory=None, mode="auto", portion=None, plan=Non
 
 def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto", portion=None,
          topology=None):
-    """How attach() would train on batches like (x, y): see explain() of what this returns.
+    """Plans how attach() would train on batches like (x, y): call explain() on the result.
 
-    Layers are measured, but nothing is trained, and the model stays as it is.
+    Measures the layers, but trains nothing and leaves the model as it is.
     """
     dry = Attached(model, checks.device_names(devices), memory, checks.mode(mode),
                    checks.portion(portion), topology=topology)
@@ -221,9 +223,9 @@ def plan(model, x, y, sample_weight=None, devices=None, memory=None, mode="auto"
 
 
 def profile(model, x, y, path, sample_weight=None, device=None, sizes=(1, 2, 4)):
-    """Measures a compiled model layer by layer, and writes that as CSV, for `thimble harmony`.
+    """Measures a compiled model layer by layer and writes a CSV file for `thimble harmony`.
 
-    On one device (by default, the first GPU), for portions of so many samples.
+    Runs on one device (default: the first GPU), with microbatches of `sizes` samples.
     """
     [name, *_] = checks.device_names(None if device is None else [device])
     measured = Attached(model, [name], 1, "pp")
@@ -266,7 +268,7 @@ def _to_tensor(value):
 def _limit_of(device, memory):
     if memory is None:
         if device.arena is None:
-            raise HarmonyError(f"how much memory of {device.name} may be used is not known: give "
-                               "memory=")
+            raise HarmonyError(f"Thimble does not serve {device.name}, so its memory is unknown: "
+                               "give memory=, such as memory='10GiB'")
         return device.arena.stats()["limit"]
     return checks.size(memory)

@@ -1,10 +1,11 @@
-"""A Keras model as a chain of links, of which any run of neighbours can be computed on its own.
+"""A Keras model as a chain of stages; any run of neighbouring stages can be computed on its own.
 
-A link is an operation with weights and those without that follow it; what comes before the first
-weights belongs to them. Operations that share something which training changes, such as a BatchNorm
-in two places, are in one link with all between them: a portion then finds it as in the model. What
-a link makes and a later one uses is a Value: it need not be the next one, so residual connections,
-several inputs and several outputs are nothing special.
+A stage is an operation with weights and the operations without weights that follow it. Operations
+before the first weights belong to the first stage. Operations that share state which training
+changes, such as a BatchNorm in two places, are one stage with everything between them, so that each
+microbatch changes the state in the model's order. A Value is what a stage makes and a later one
+uses. That need not be the next stage, so residual connections and several inputs or outputs need no
+special treatment.
 """
 
 import dataclasses
@@ -18,30 +19,30 @@ from thimble_gpu.harmony.errors import HarmonyError
 
 
 @dataclasses.dataclass(eq=False)
-class Link:
+class Stage:
     """A layer of the chain, as plans count them."""
     name: str
-    steps: list
-    shares_state: bool = False  # whether it is one link only because of that
+    calls: list
+    shares_state: bool = False  # whether shared state has joined several stages
 
     def variables(self):
-        return [variable for step in self.steps for variable in step.variables()]
+        return [variable for call in self.calls for variable in call.variables()]
 
 
 class Chain:
-    """The links of a model, its inputs and its outputs, in the order of Keras."""
+    """The stages of a model, its inputs and its outputs, in the order of Keras."""
 
     def __init__(self, model):
         self.model = model
         self.graph = graphs.of_model(model)
-        self.inputs, steps, self.outputs = graphs.steps_of(self.graph)
-        _check_weights(model, steps)
-        found = trial.Trial(model, self.inputs, steps, self.outputs)
+        self.inputs, calls, self.outputs = graphs.calls_of(self.graph)
+        _check_weights(model, calls)
+        found = trial.Trial(model, self.inputs, calls, self.outputs)
         self.changing, self.changing_in_inference = found.changing, found.changing_in_inference
         self.adds_loss = found.adds_loss
-        self.seeds = {id(variable) for step in steps for variable in step.seeds()}
+        self.seeds = {id(variable) for call in calls for variable in call.seeds()}
         self._trained = set(map(id, model.trainable_variables))
-        self.links = _links_of(steps, trial.in_several_places(steps, self.changing))
+        self.stages = _stages_of(calls, trial.in_several_places(calls, self.changing))
         self._number_values()
         self._mark_what_learns()
 
@@ -49,48 +50,48 @@ class Chain:
         return id(variable) in self._trained
 
     def _number_values(self):
-        for number, link in enumerate(self.links):
-            for step in link.steps:
-                for value in step.inputs.values():
+        for number, stage in enumerate(self.stages):
+            for call in stage.calls:
+                for value in call.inputs.values():
                     value.users.add(number)
-                for value in step.outputs:
+                for value in call.outputs:
                     value.maker = number
-        for value in self.outputs + self.logits:  # the loss, a part of the last link, uses them
-            value.users.add(len(self.links) - 1)
+        for value in self.outputs + self.logits:  # the loss is part of the last stage
+            value.users.add(len(self.stages) - 1)
 
     def _mark_what_learns(self):
-        self.first_trained = len(self.links)
-        for number, link in enumerate(self.links):
-            for step in link.steps:
-                own = any(map(self.is_trained, step.variables()))
+        self.first_trained = len(self.stages)
+        for number, stage in enumerate(self.stages):
+            for call in stage.calls:
+                own = any(map(self.is_trained, call.variables()))
                 if own:
                     self.first_trained = min(self.first_trained, number)
-                learns = own or any(value.learns for value in step.inputs.values())
-                for value in step.outputs:
+                learns = own or any(value.learns for value in call.inputs.values())
+                for value in call.outputs:
                     value.learns = learns and value.is_floating
 
     @property
     def logits(self):
-        """Of those outputs that have them, in order."""
+        """The logits of outputs that have them, in order."""
         return [value.logits for value in self.outputs if value.logits is not None]
 
     @property
     def can_regroup(self):
-        """Whether portions may differ forward and backward: nothing depends on what is in one."""
+        """Whether forward and backward may use different microbatches."""
         return not self.changing and all(value.is_batched for value in self.values())
 
     def flatten(self, x):
-        """A batch of inputs as a list, cast and shaped as the model wants."""
+        """A batch of inputs as a list, cast and shaped for the model."""
         return self.graph._standardize_inputs(x)  # pylint: disable=protected-access
 
     def structure(self, predictions):
-        """A list of outputs as the model's own call would return it."""
+        """A list of outputs in the structure that calling the model returns."""
         packed = keras.tree.pack_sequence_as(
             self.graph._outputs_struct, predictions)  # pylint: disable=protected-access
         return packed[0] if isinstance(packed, (list, tuple)) and len(packed) == 1 else packed
 
     def complete(self, tensors, masks, logits):
-        """Outputs with what Keras' losses and metrics look for beside them."""
+        """The outputs with the masks and logits that Keras' losses and metrics look for."""
         logits = iter(logits)
         for value, tensor, mask in zip(self.outputs, tensors, masks):
             if mask is not None:
@@ -100,41 +101,41 @@ class Chain:
         return list(tensors)
 
     def values(self):
-        return self.inputs + [value for link in self.links for step in link.steps
-                              for value in step.outputs]
+        return self.inputs + [value for stage in self.stages for call in stage.calls
+                              for value in call.outputs]
 
     def uses(self, first, last):
-        """Values that links first..last need and do not make, in order."""
+        """The Values that stages first..last need and do not make, in order."""
         return [value for value in self.values()
                 if value.maker < first and any(first <= user <= last for user in value.users)]
 
     def boundary(self, first):
-        """Values that must be kept between link first - 1 and link first."""
+        """The Values that are alive between stage first - 1 and stage first."""
         return [value for value in self.values()
                 if value.maker < first and any(user >= first for user in value.users)]
 
 
-def _check_weights(model, steps):
-    if not any(step.has_weights for step in steps):
-        raise HarmonyError(f"model '{model.name}' has no layer with weights: there is nothing to "
-                           "train")
-    owned = {id(variable) for step in steps for variable in step.variables()}
+def _check_weights(model, calls):
+    if not any(call.has_weights for call in calls):
+        raise HarmonyError(f"model '{model.name}' has no layer with weights, so there is "
+                           "nothing to train: add a layer with weights")
+    owned = {id(variable) for call in calls for variable in call.variables()}
     for variable in model.trainable_variables:
         if variable.regularizer is not None and id(variable) not in owned:
             raise HarmonyError(f"weight '{variable.path}' has a regularizer, but no layer between "
-                               f"the inputs and outputs of model '{model.name}' uses it: take the "
-                               "regularizer away, or the layer out of the model")
+                               f"the inputs and outputs of model '{model.name}' uses it: remove "
+                               "the regularizer, or the layer from the model")
 
 
-def _links_of(steps, together):
-    """`together`: ranges of steps, first to last, that must not be in different links."""
-    heads = [number for number, step in enumerate(steps) if step.has_weights][1:]
+def _stages_of(calls, together):
+    """`together`: ranges of calls, first to last, that must be in one stage."""
+    heads = [number for number, call in enumerate(calls) if call.has_weights][1:]
     borders = [0] + [head for head in heads
                      if not any(first < head <= last for first, last in together)]
-    links = []
-    for begin, end in zip(borders, borders[1:] + [len(steps)]):
-        own = steps[begin:end]
-        names = [step.name for step in own if step.has_weights] or [own[0].name]
+    stages = []
+    for begin, end in zip(borders, borders[1:] + [len(calls)]):
+        own = calls[begin:end]
+        names = [call.name for call in own if call.has_weights] or [own[0].name]
         name = names[0] if names[0] == names[-1] else f"{names[0]} to {names[-1]}"
-        links.append(Link(name, own, shares_state=len(names) > 1))
-    return links
+        stages.append(Stage(name, own, shares_state=len(names) > 1))
+    return stages

@@ -1,4 +1,4 @@
-"""A device that computes packs: how tensors get there and back, and what its memory holds."""
+"""A device that computes packs: its streams, copies to and from it, and its memory."""
 
 import queue
 import threading
@@ -12,8 +12,8 @@ from thimble_gpu.harmony import checks
 HOST = "/CPU:0"
 
 
-class Cell:
-    """The result of a job, when it is done. take() hands it over and forgets it: memory counts."""
+class Future:
+    """The result of a job, when it is done. take() returns it and drops it, to free memory."""
 
     def __init__(self):
         self._done = threading.Event()
@@ -43,19 +43,19 @@ class Cell:
 
 
 class _Failed(Exception):
-    """A job cannot go on because one before it failed, with this error and at this place."""
+    """A job cannot go on because an earlier one failed with this error and traceback."""
 
     def __init__(self, error, trace):
         super().__init__(error)
         self.error, self.trace = error, trace
 
 
-def wait_for_all(cells):
-    """All have ended when this returns, or raises what the first failed with."""
+def wait_for_all(futures):
+    """Waits until all have ended, then raises the first error, if any."""
     first = None
-    for cell in cells:
+    for future in futures:
         try:
-            cell.wait()
+            future.wait()
         except _Failed as failed:
             first = first or failed
     if first is not None:
@@ -63,10 +63,10 @@ def wait_for_all(cells):
 
 
 class Stream:
-    """Does jobs one after the other, in a thread of its own.
+    """Runs jobs one after the other, in its own thread.
 
-    A job may wait for cells of jobs that were submitted before it, to any stream: of all jobs that
-    are not done, the oldest can always go on.
+    A job may wait only for futures of jobs that were submitted before it, to any stream: so the
+    oldest unfinished job can always go on.
     """
 
     def __init__(self, name):
@@ -74,9 +74,9 @@ class Stream:
         threading.Thread(target=self._work, name=f"harmony {name}", daemon=True).start()
 
     def submit(self, function, *arguments):
-        cell = Cell()
-        self._jobs.put((cell, function, arguments))
-        return cell
+        future = Future()
+        self._jobs.put((future, function, arguments))
+        return future
 
     def close(self):
         self._jobs.put(None)
@@ -86,15 +86,15 @@ class Stream:
             job = self._jobs.get()
             if job is None:
                 return
-            cell, function, arguments = job
+            future, function, arguments = job
             try:
-                cell.set(function(*arguments))
+                future.set(function(*arguments))
             except _Failed as failed:
-                cell.fail(failed.error, failed.trace)
+                future.fail(failed.error, failed.trace)
             except BaseException as error:  # pylint: disable=broad-except
-                traceback.clear_frames(error.__traceback__)  # they hold tensors
-                cell.fail(error, error.__traceback__)
-            del job, cell, function, arguments  # and so would these, until the next job
+                traceback.clear_frames(error.__traceback__)  # frames hold tensors
+                future.fail(error, error.__traceback__)
+            del job, future, function, arguments  # these would hold tensors until the next job
 
 
 class Device:
@@ -115,13 +115,13 @@ class Device:
             stream.close()
 
     def usable(self, limit):
-        """What of a limit can be counted on: memory comes in chunks, and some are not full."""
+        """The usable part of a limit: memory comes in chunks, some of them not full."""
         if self.arena is None:
             return limit
         return limit - 2 * checks.size(self.arena.options()["chunk"])
 
     def set_limit(self, limit):
-        """Most bytes to take from now on; None: as many as before anybody set a limit."""
+        """Limits the bytes taken from now on; None restores the limit before the first call."""
         if self.arena is None:
             return
         if self._first_limit is None:
@@ -133,7 +133,7 @@ class Device:
         """Thimble's arena of this device; None if Thimble does not serve it."""
         if self._arena is None:
             with tf.device(self.name):
-                tf.zeros([1])  # TensorFlow makes a device when it first computes there
+                tf.zeros([1])  # TensorFlow creates a device when it first computes there
             try:
                 self._arena = arenas.find(self._arena_name, "tensorflow")
             except arenas.NotActive:
@@ -151,28 +151,28 @@ class Device:
             self.arena.reset_peak()
 
     def wait(self):
-        """Until everything that was submitted to a GPU is computed."""
+        """Waits until a GPU has computed everything that was submitted."""
         if self.is_gpu:
             tf.test.experimental.sync_devices()
 
     def bring(self, tensor):
-        """A copy of a tensor of the host, or of another device, in this device's memory."""
+        """Copies a tensor from the host or another device into this device's memory."""
         if self.is_gpu:
-            # TensorFlow keeps a copy on a device as long as the tensor lives that it was made of.
-            # So it is made of another one, with the same bytes.
+            # TensorFlow keeps a copy on a device as long as its source tensor lives. So the source
+            # is a second tensor with the same bytes.
             with tf.device(tensor.backing_device if isinstance(tensor, tf.Tensor) else HOST):
                 tensor = tf.identity(tensor)
             with tf.device(self.name):
                 return tf.identity(tensor)
         with tf.device(self.name):
-            # Logical CPU devices share memory: TensorFlow would hand on the same bytes.
+            # Logical CPU devices share memory: TensorFlow would not copy.
             return tf.raw_ops.DeepCopy(x=tensor)
 
     def bring_maybe(self, tensor):
         return None if tensor is None else self.bring(tensor)
 
     def take_away(self, tensor):
-        """A copy of this device's tensor in the host's memory; of a GPU's, in pinned memory as long
+        """Copies a tensor of this device to the host's memory; from a GPU to pinned memory, as long
         as TensorFlow has some."""
         if self.is_gpu:
             try:
@@ -190,12 +190,12 @@ class Device:
 
 @tf.function(autograph=False, jit_compile=False, reduce_retracing=True)
 def _to_host(tensor):
-    """A function receives what comes from a GPU in pinned memory; eager ops do not."""
+    """A function receives tensors from a GPU in pinned memory; eager ops do not."""
     with tf.device(HOST):
         return tf.identity(tensor)
 
 
 def size_of(tensors):
-    """Bytes as an arena counts them: each block rounded up to 256."""
+    """Bytes as an arena counts them, with each block rounded up to 256."""
     return sum(-(-tensor.dtype.size * tensor.shape.num_elements() // 256) * 256
                for tensor in tensors if isinstance(tensor, tf.Tensor))

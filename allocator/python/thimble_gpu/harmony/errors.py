@@ -1,5 +1,5 @@
-"""What Harmony says when it cannot train a model."""
+"""The error that Harmony raises."""
 
 
 class HarmonyError(RuntimeError):
-    """A model, a setting or a machine that Harmony refuses. Nothing was changed."""
+    """Harmony refuses a model, a setting or a machine. Nothing has changed."""

@@ -1,14 +1,14 @@
-"""A plan in words and figures."""
+"""Describes a plan in words and figures."""
 
 from thimble_gpu import text
 
 
 def explain(attached, prepared):
-    plan, links = prepared.runner.plan, attached.chain.links
+    plan, stages = prepared.runner.plan, attached.chain.stages
     names = ", ".join(device.name for device in attached.devices)
     total = sum(4 * v.value.shape.num_elements() for v in attached.model.trainable_variables)
-    lines = [f"{len(links)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
-             f"{names}", _MODES[plan.mode], f"links: {attached.links.said}"]
+    lines = [f"{len(stages)} layers, {text.size(total)} of weights, batches of {plan.batch} on "
+             f"{names}", _MODES[plan.mode], f"links: {attached.links.description}"]
     for device, peaks, expected, most, limit in zip(
             attached.devices, prepared.peaks, prepared.predicted(), prepared.at_most(),
             prepared.limits):
@@ -22,17 +22,17 @@ def explain(attached, prepared):
             if job.saves or job.restores:
                 kind += ", saved"
             sizes = [last - first for first, last in job.spans]
-            early = "; the next weights come meanwhile" if job.overlaps else ""
-            lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} portions of up to "
+            early = "; loads the next weights meanwhile" if job.overlaps else ""
+            lines.append(f"  {kind:20} {job.pack.name}, {len(sizes)} microbatches of up to "
                          f"{max(sizes)}: {text.size(peak.expected)}{early}")
     if prepared.runner.traffic.steps:
         traffic = attached.traffic()
-        lines.append(f"packs took, in a step: {text.size(traffic['direct'])} from other devices, "
-                     f"{text.size(traffic['host'])} of others' results from the host")
+        lines.append(f"between packs in a step: {text.size(traffic['direct'])} directly, "
+                     f"{text.size(traffic['host'])} over the host")
     return "\n".join(lines)
 
 
-_MODES = {"pp": "a layer is on one device at a time; what is between packs waits on the host, "
-                "unless the next device has room",
+_MODES = {"pp": "a layer is on one device at a time; results of a pack wait on the host, unless "
+                "the next device has room",
           "dp": "every device computes all layers for its share of the samples; gradients are "
-                "summed up on the host"}
+                "summed on the host"}

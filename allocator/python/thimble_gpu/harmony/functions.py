@@ -1,23 +1,24 @@
-"""The packs of a plan and their functions, made once for all devices and sizes of batches."""
+"""The packs of a plan and their functions, made once for all devices and batch sizes."""
 
 from thimble_gpu.harmony import pack as packs
 from thimble_gpu.harmony import saving
 
 
 class Functions:
-    """Finds them by kind and task."""
+    """Packs and functions by kind and task."""
 
     def __init__(self, chain, plan, loss):
         self._chain = chain
         self._loss = loss
         self._known = {}
-        # A Value leaves the device where it is made if any other pack wants it, then or later.
+        # A Value leaves its device if any other pack uses it, now or later.
         self._wanted = {value for task in plan.forward + plan.backward
-                        for value in chain.uses(task.first, task.last)} | set(chain.outputs + chain.logits)
+                        for value in chain.uses(task.first, task.last)}
+        self._wanted.update(chain.outputs + chain.logits)
 
     def of(self, kind, task):
-        """Its pack and its function. Kinds are forward, last, backward; infer: without training;
-        save and restore: forward and backward of tasks whose activations are saved."""
+        """The pack and the function. Kinds: forward, last, backward; infer (without training); save
+        and restore (forward and backward of tasks whose activations are saved)."""
         key = (kind, task.first, task.last)
         if key not in self._known and kind in ("save", "restore"):
             pack = packs.Pack(self._chain, task.first, task.last, self._handed_on(task))

@@ -1,5 +1,5 @@
-"""The GPUs of this machine, as NVIDIA's driver tells: libcuda.so.1, and for NVLinks
-libnvidia-ml.so.1. Nothing is allocated on them."""
+"""The GPUs of this machine, from NVIDIA's driver: libcuda.so.1, and libnvidia-ml.so.1 for NVLinks.
+Nothing is allocated on them."""
 
 import ctypes
 import dataclasses
@@ -12,14 +12,14 @@ _TEXT = 128
 
 @dataclasses.dataclass(frozen=True)
 class Gpu:
-    """One of them."""
+    """A GPU of this machine."""
     address: str
     name: str
     bytes: int
 
 
 class Gpus:
-    """All that the driver shows, in its order: CUDA_VISIBLE_DEVICES counts."""
+    """All GPUs that the driver shows, in its order. CUDA_VISIBLE_DEVICES applies."""
 
     def __init__(self):
         try:
@@ -32,24 +32,24 @@ class Gpus:
         self.all = [self._describe(number) for number in range(count.value)]
 
     def can_reach(self, number, other):
-        """Whether one copies from the other without the host's help."""
+        """Whether a GPU can copy from the other one directly, not through the host."""
         answer = ctypes.c_int()
         self._call("cuDeviceCanAccessPeer", ctypes.byref(answer), number, other)
         return bool(answer.value)
 
     def nvlinks(self):
-        """Bytes per second each way, by pair of numbers; and "", or why they are not known."""
+        """Bytes per second each way, by pair of numbers; and "", or the reason they are unknown."""
         try:
             library = ctypes.CDLL("libnvidia-ml.so.1")
         except OSError as error:
-            return {}, f"NVLinks are not known: {error}"
+            return {}, f"NVLinks are unknown: {error}"
         status = library.nvmlInit_v2()
         if status != 0:
-            return {}, f"NVLinks are not known: nvmlInit_v2 failed ({status})"
+            return {}, f"NVLinks are unknown: nvmlInit_v2 failed ({status})"
         try:
             return _Nvlinks(library, [gpu.address for gpu in self.all]).find(), ""
         except AttributeError as error:
-            return {}, f"NVLinks are not known, the driver is too old: {error}"
+            return {}, f"NVLinks are unknown, because the driver is too old: {error}"
         finally:
             library.nvmlShutdown()
 
@@ -67,8 +67,8 @@ class Gpus:
         if status != 0:
             text = ctypes.c_char_p()
             self._cuda.cuGetErrorString(status, ctypes.byref(text))
-            said = text.value.decode(errors="replace") if text.value else "an unknown error"
-            raise HarmonyError(f"{name} of the CUDA driver failed: {said} ({status})")
+            reason = text.value.decode(errors="replace") if text.value else "an unknown error"
+            raise HarmonyError(f"{name} of the CUDA driver failed: {reason} ({status})")
 
 
 class _PciInfo(ctypes.Structure):
@@ -79,14 +79,14 @@ class _PciInfo(ctypes.Structure):
 
 
 class _Field(ctypes.Structure):
-    """nvmlFieldValue_t; of the union of values, the one that speeds come in."""
+    """nvmlFieldValue_t; of its union of values, the member used for speeds."""
     _fields_ = [("id", ctypes.c_uint), ("scope", ctypes.c_uint), ("time", ctypes.c_longlong),
                 ("latency", ctypes.c_longlong), ("kind", ctypes.c_uint), ("status", ctypes.c_uint),
                 ("value", ctypes.c_uint), ("rest", ctypes.c_uint)]
 
 
 class _Nvlinks:
-    """Asks NVML for each link of each GPU who is at its other end."""
+    """Asks NVML for the other end of each NVLink of each GPU."""
 
     _MOST = 18  # links of a GPU: NVML_NVLINK_MAX_LINKS
     _SWITCH = 2  # NVML_NVLINK_DEVICE_TYPE_SWITCH
@@ -111,9 +111,9 @@ class _Nvlinks:
                     to_switches[number] = to_switches.get(number, 0) + speed
                 elif other in self._addresses:
                     pair = number, self._addresses.index(other)
-                    if pair[0] < pair[1]:  # the other end tells the same link again
+                    if pair[0] < pair[1]:  # the other end reports the same link again
                         pairs[pair] = pairs.get(pair, 0) + speed
-        # Through switches, all that are there reach each other, with all links they have.
+        # Through switches, GPUs reach each other with all their links.
         for number in to_switches:
             for other in to_switches:
                 if number < other:
@@ -128,7 +128,7 @@ class _Nvlinks:
                 yield link
 
     def _other_end(self, handle, link):
-        """An address, or _SWITCH; None if it is not known."""
+        """An address, or _SWITCH; None if it is unknown."""
         kind, info = ctypes.c_uint(), _PciInfo()
         if (self._library.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link, ctypes.byref(kind)) == 0
                 and kind.value == self._SWITCH):

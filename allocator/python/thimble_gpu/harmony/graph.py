@@ -1,9 +1,9 @@
-"""The operations of a Keras model, those of models inside it too, in an order in which they run.
+"""The operations of a Keras model and of the models inside it, in an order in which they can run.
 
-Keras has a graph for keras.Sequential, keras.Model(inputs, outputs) and keras.Function: nodes, each
-a call of an operation. A call of something that has such a graph itself is replaced by its nodes,
-however deep; the same one in two places is walked twice, and its weights are shared. What has a
-call() written by hand is one operation.
+Keras has a graph for keras.Sequential, keras.Model(inputs, outputs) and keras.Function: its nodes
+are calls of operations. A call of a model that has such a graph is replaced by its nodes, at any
+depth. A model used in two places is walked twice, and its weights are shared. Anything with a
+hand-written call() is one operation.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ from thimble_gpu.harmony.errors import HarmonyError
 @dataclasses.dataclass(eq=False)
 class Value:
     """A tensor between operations."""
-    shape: tuple  # None where it is not known before there is data; the first is the batch
+    shape: tuple  # None where only the data shows it; the first dimension is the batch
     dtype: str
-    maker: int = -1  # number of the link that makes it; -1: an input of the model
-    users: set = dataclasses.field(default_factory=set)  # numbers of links
-    learns: bool = False  # whether a gradient of it is of use: there are weights before it
+    maker: int = -1  # number of the stage that makes it; -1: an input of the model
+    users: set = dataclasses.field(default_factory=set)  # numbers of stages
+    learns: bool = False  # whether its gradient is needed: there are trained weights before it
     is_batched: bool = True  # whether it has a row for each sample
-    logits: object = None  # of an output of the model: the Value before its softmax or sigmoid
+    logits: object = None  # for an output of the model: the Value before its softmax or sigmoid
 
     @property
     def is_floating(self):
@@ -37,16 +37,16 @@ class Value:
 
 
 @dataclasses.dataclass(eq=False)
-class Step:
+class Call:
     """One call of an operation."""
-    name: str  # with those of the models around it
+    name: str  # with the names of the models around it
     operation: object
     arguments: object  # Keras' SymbolicArguments
     inputs: dict  # from id(KerasTensor) to Value
     outputs: list
 
     def run(self, known, training):
-        """Computes the outputs; `known` has a tensor for every Value so far."""
+        """Computes the outputs and adds them to `known`, the tensors of all Values so far."""
         filled = {key: known[value] for key, value in self.inputs.items()}
         args, kwargs = self.arguments.fill_in(filled)
         results = operation_fn(self.operation, training=training)(*args, **kwargs)
@@ -55,11 +55,11 @@ class Step:
                       if value.logits is not None})
 
     def variables(self):
-        """Those of the operation, and those it was called with."""
+        """Variables of the operation, and those it was called with."""
         return [*getattr(self.operation, "variables", ()), *self._given_variables()]
 
     def seeds(self):
-        """States of random numbers: what Keras counts as variables, but not as weights."""
+        """States of random number generators: to Keras these are variables, but not weights."""
         weights = set(map(id, getattr(self.operation, "weights", ())))
         own = getattr(self.operation, "variables", ())
         return [variable for variable in own if id(variable) not in weights]
@@ -75,8 +75,8 @@ class Step:
 
 
 def logits_of(tensor):
-    """What Keras keeps beside the result of a softmax or sigmoid; None if it keeps nothing. Its
-    crossentropies compute with that, because small probabilities are rounded to zero."""
+    """The logits that Keras keeps with the result of a softmax or sigmoid, or None. Its
+    crossentropies use them, because small probabilities are rounded to zero."""
     return getattr(tensor, "_keras_logits", None)
 
 
@@ -85,8 +85,8 @@ def set_logits(tensor, logits):
 
 
 class Scope(keras.StatelessScope):
-    """Variables have the tensors given here. As with variables, no gradient goes through what a
-    layer assigns to one and then reads."""
+    """Gives variables the tensors passed here. If a layer assigns to a variable and then reads it,
+    no gradient goes through, as with real variables."""
 
     def add_update(self, update):
         variable, value = update
@@ -95,8 +95,8 @@ class Scope(keras.StatelessScope):
 
 @contextlib.contextmanager
 def inside(model, training):
-    """As in a call of the model: a layer that is called twice keeps what it added to the loss, and
-    layers inside of layers know whether this is training."""
+    """Acts as a call of the model: a layer that is called twice keeps what it added to the loss,
+    and layers inside layers know whether this is training."""
     model._get_call_context().training = training  # pylint: disable=protected-access
     try:
         yield
@@ -105,25 +105,25 @@ def inside(model, training):
 
 
 def of_model(model):
-    """The graph of what is to be trained; refuses a model that has none."""
+    """The graph of a model; refuses a model that has none."""
     if isinstance(model, keras.Sequential) and not model.built:
-        raise HarmonyError(f"model '{model.name}' is not built: give it a keras.Input as first "
-                           "layer, or call build() with the shape of its input")
+        raise HarmonyError(f"model '{model.name}' is not built: give it a keras.Input as its "
+                           "first layer, or call build() with the shape of its input")
     graph = _graph_inside(model)
     if graph is None and type(model).call is keras.Sequential.call:
         raise HarmonyError(f"model '{model.name}' has a layer that Keras cannot call "
-                           "symbolically: give it a keras.Input as first layer to see which")
+                           "symbolically: give it a keras.Input as its first layer to see which")
     if graph is None:
-        raise HarmonyError(f"model '{model.name}' is of class {type(model).__name__}, with a "
-                           "call() of its own: Harmony splits models between layers and can see "
-                           "these only in keras.Sequential and in functional models. If its call() "
-                           "uses nothing but layers and keras.ops, make one of it: "
-                           "x = keras.Input(...); keras.Model(x, model.call(x))")
+        raise HarmonyError(f"model '{model.name}' is of class {type(model).__name__}, which has "
+                           "its own call(): Harmony splits models between layers and sees these "
+                           "only in keras.Sequential and functional models. If call() uses only "
+                           "layers and keras.ops, make it a functional model: x = "
+                           "keras.Input(...); keras.Model(x, model.call(x))")
     return graph
 
 
 def _graph_inside(operation):
-    """The graph that its call() runs through, and nothing besides; None if there is none."""
+    """The graph, if call() runs the graph and nothing else; otherwise None."""
     call = type(operation).call
     if isinstance(operation, keras.Sequential):
         sequence = operation._functional  # pylint: disable=protected-access
@@ -134,21 +134,21 @@ def _graph_inside(operation):
 
 
 def _adds_to_call(operation):
-    """Whether Keras does more than call() does, of which the graph knows nothing."""
+    """Whether Keras does something around call() that is not in the graph."""
     return (getattr(operation, "supports_masking", False) or
             getattr(operation, "activity_regularizer", None) is not None)
 
 
-def steps_of(graph):
-    """Values of the inputs, all Steps in order, and Values of the outputs."""
+def calls_of(graph):
+    """The Values of the inputs, all Calls in order, and the Values of the outputs."""
     inputs = [_value_of(tensor) for tensor in graph.inputs]
     for tensor in graph.inputs:
         for kind in ("sparse", "ragged"):
             if getattr(tensor, kind, False):
                 refuse_kind(tensor.name, kind)
-    steps = []
-    outputs = _walk(graph, inputs, steps, "")
-    return inputs, steps, outputs
+    calls = []
+    outputs = _walk(graph, inputs, calls, "")
+    return inputs, calls, outputs
 
 
 def _value_of(tensor):
@@ -156,11 +156,11 @@ def _value_of(tensor):
 
 
 def refuse_kind(name, kind):
-    raise HarmonyError(f"'{name}' hands on a {kind} tensor: between packs tensors are dense. Make "
-                       f"it with {kind}=False, or convert it before the model")
+    raise HarmonyError(f"'{name}' hands on a {kind} tensor, but tensors between packs are dense: "
+                       f"make it with {kind}=False, or convert it before the model")
 
 
-def _walk(graph, feeds, steps, prefix):
+def _walk(graph, feeds, calls, prefix):
     """Appends the operations of a graph; returns the Values of its outputs."""
     known = {id(tensor): value for tensor, value in zip(graph.inputs, feeds)}
     by_depth = graph._nodes_by_depth  # pylint: disable=protected-access
@@ -169,33 +169,33 @@ def _walk(graph, feeds, steps, prefix):
             tensors = node.arguments.keras_tensors
             if node.is_input or not node.operation or any(id(t) not in known for t in tensors):
                 continue  # as Keras does
-            outputs = _call(node, [known[id(tensor)] for tensor in tensors], steps, prefix)
+            outputs = _call(node, [known[id(tensor)] for tensor in tensors], calls, prefix)
             known.update(zip(map(id, node.outputs), outputs))
     return [known[id(tensor)] for tensor in graph.outputs]
 
 
-def _call(node, given, steps, prefix):
-    """Appends what a node computes; returns the Values of its outputs."""
+def _call(node, given, calls, prefix):
+    """Appends the Calls of a node; returns the Values of its outputs."""
     operation, name = node.operation, prefix + node.operation.name
 
     def append(operation, tensors):
         inputs = dict(zip(map(id, node.arguments.keras_tensors), given))
-        step = Step(name, operation, node.arguments, inputs,
+        call = Call(name, operation, node.arguments, inputs,
                     [_value_of(tensor) for tensor in tensors])
-        steps.append(step)
-        return step.outputs
+        calls.append(call)
+        return call.outputs
 
     graph = _graph_inside(operation)
     if graph is None or _adds_to_call(operation):
         return append(operation, node.outputs)
     entry = _Entry(operation, graph)
     feeds = given if entry.changes_nothing(node.arguments) else append(entry, graph.inputs)
-    return _walk(graph, feeds, steps, f"{name}/")
+    return _walk(graph, feeds, calls, f"{name}/")
 
 
 class _Entry(keras.Operation):
-    """What a model inside a model does with its arguments before its graph: they are put in order,
-    cast and shaped as its inputs are."""
+    """What an inner model does with its arguments before its graph: puts them in order, casts and
+    shapes them like its inputs."""
 
     def __init__(self, model, graph):
         super().__init__(name=f"{model.name}_entry")
@@ -203,7 +203,7 @@ class _Entry(keras.Operation):
         self._converts = getattr(model, "_convert_input_args", False)
 
     def call(self, inputs, training=None, mask=None):
-        del training  # its layers have it from the model around it
+        del training  # its layers get it from the outer model
         if not isinstance(self._graph, Functional):
             return keras.tree.flatten(inputs)
         if mask is None:
@@ -221,7 +221,7 @@ class _Entry(keras.Operation):
         return model.dtype_policy.convert_input(tensor, model.autocast, model.input_dtype)
 
     def changes_nothing(self, arguments):
-        """Whether tensors go in as they are, and in this order."""
+        """Whether tensors enter unchanged and in this order."""
         others = {key: each for key, each in arguments.kwargs.items()
                   if key != "training" and each is not None}
         if others or len(arguments.args) != 1:
@@ -237,5 +237,5 @@ class _Entry(keras.Operation):
 
 
 def _keys(structure):
-    """Of a dict; lists, tuples and single tensors are taken as they come."""
+    """The keys of a dict; None for lists, tuples and single tensors, whose order is kept."""
     return sorted(structure) if isinstance(structure, dict) else None

@@ -1,4 +1,4 @@
-"""A pack on a device, for some portions of the samples: brought, computed and taken away."""
+"""A pack on a device for some microbatches: brings, computes and takes away."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ from thimble_gpu.harmony import device as devices
 
 
 class Context:
-    """What a job keeps on its device from one portion to the next."""
+    """What a job keeps on its device between microbatches."""
 
     def __init__(self):
         self.sums = None
@@ -14,33 +14,33 @@ class Context:
 
 
 class Job:
-    """Forward; backward, which computes forward again or restores what forward saved; or, for the
-    last pack, both at once."""
+    """Runs forward; backward, which computes forward again or restores what forward saved; or, for
+    the last pack, both at once."""
 
     def __init__(self, kind, pack, device, spans, function, lane=0):
         self.pack = pack
         self.device = device
-        self.spans = spans  # ranges of samples, neighbours in order
-        self.lane = lane  # devices that share the samples keep the state of BatchNorm apart
+        self.spans = spans  # ranges of samples, adjacent and in order
+        self.lane = lane  # devices that share the samples have separate BatchNorm state
         self.overlaps = False  # whether the next job's weights are brought during this one
-        # Whether inputs come and results leave while another portion is computed. On logical CPU
-        # devices the processor that computes also copies, so that nothing would be won.
+        # Whether inputs come and results leave while another microbatch is computed. On logical CPU
+        # devices this gains nothing, because the same processor computes and copies.
         self.copies_meanwhile = False
         self.is_backward = kind in ("backward", "restore", "last")
         self.is_last = kind == "last"
         self.saves, self.restores = kind == "save", kind == "restore"
         self.infers = kind == "infer"
-        self.tells_loss = self.is_backward or self.infers
+        self.computes_loss = self.is_backward or self.infers
         self.advances_state = kind not in ("backward", "restore")
         self.hands_on = () if self.is_backward else pack.makes
         self.receives = pack.makes if self.is_backward and not self.is_last else ()
         # Values whose gradients it computes.
-        self.tells = tuple(v for v in pack.uses if v.learns) if self.is_backward else ()
+        self.differentiates = tuple(v for v in pack.uses if v.learns) if self.is_backward else ()
         self.function = function
         self._sums = None
 
     def initial_state(self, variable):
-        """Of a variable, at the start of the step. Lanes draw random numbers of their own."""
+        """A variable at the start of the step. Each lane draws its own random numbers."""
         with tf.device(devices.HOST):
             value = tf.convert_to_tensor(variable.value)
             if self.lane and id(variable) in self.pack.chain.seeds:
@@ -49,8 +49,8 @@ class Job:
             return value
 
     def keeps_state(self, variable, span):
-        """Whether the model has it from this portion, if from no later one. In evaluate() and
-        predict(), Keras draws once for a batch: so seeds advance once, for any portions."""
+        """Whether the model may take the variable from this microbatch; the last one wins. In
+        evaluate() and predict(), Keras draws once per batch, so seeds advance only once."""
         return not (self.infers and id(variable) in self.pack.chain.seeds) or span == self.spans[0]
 
     def bring_weights(self):
@@ -58,7 +58,7 @@ class Job:
                 for variables in (self.pack.weights, self.pack.frozen)]
 
     def bring(self, pairs, labels, gradients, state, saved):
-        """On the device; what is None stays None."""
+        """Copies tensors to the device; None stays None."""
         bring = self.device.bring_maybe
         uses, masks = zip(*pairs) if pairs else ((), ())
         return {"uses": [bring(tensor) for tensor in uses],
@@ -69,7 +69,7 @@ class Job:
                 "state": None if state is None else [bring(tensor) for tensor in state]}
 
     def compute(self, context, weights, brought, share, scale):
-        """`share` of the samples; `scale` of the loss."""
+        """`share`: part of the samples; `scale`: factor of the loss."""
         self.begin(context, weights)
         with tf.device(self.device.name):
             results = self.function(*self._arguments(context, weights, brought, share, scale))
@@ -91,7 +91,7 @@ class Job:
         return arguments + given + [own_scale, context.sums]
 
     def take_away(self, results, but_values=(), but_gradients=()):
-        """Copies on the host; None for those Values, and gradients of Values, not wanted there."""
+        """Copies results to the host; None for the Values and gradients in `but_...`."""
         away = self.device.take_away_maybe
         return {"values": [(None, None) if value in but_values else (away(tensor), away(mask))
                            for value, tensor, mask in zip(self.hands_on, results.get("values", ()),
@@ -105,18 +105,18 @@ class Job:
                 "loss": (away(results["loss"]),) if "loss" in results else None}
 
     def begin(self, context, weights):
-        """Makes room for the sums of gradients, if there is none yet."""
+        """Allocates the sums of gradients, if they do not exist yet."""
         if not self.is_backward or context.sums is not None:
             return
         with tf.device(self.device.name):
-            if self._sums is None:  # in a rehearsal, when no other thread computes
+            if self._sums is None:  # in the rehearsal, while no other thread computes
                 self._sums = [tf.Variable(tf.zeros([0], weight.dtype), trainable=False,
                                           shape=tf.TensorShape(None)) for weight in weights[0]]
             context.sums = [total.handle for total in self._sums]
             self.pack.sums.begin(self.pack.sums.shapes, context.sums)
 
     def take_gradients(self, context):
-        """Of the weights, when all portions are computed; nothing is left on the device."""
+        """After the last microbatch: moves the gradients of the weights to the host."""
         if not self.is_backward:
             return []
         with tf.device(self.device.name):
@@ -128,7 +128,7 @@ class Job:
         return taken
 
     def end(self, context):
-        """Gives the room back."""
+        """Frees the sums of gradients."""
         if context.sums is not None:
             with tf.device(self.device.name):
                 self.pack.sums.end(context.sums)

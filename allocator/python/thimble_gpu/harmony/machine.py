@@ -1,6 +1,6 @@
-"""The topology of this machine, as a file that the planner reads and people can edit.
+"""Writes the topology of this machine as text that the planner reads and people can edit.
 
-The format is that of allocator/offline/harmony/server.h: switches with their uplinks, GPUs, NVLinks.
+The format is that of allocator/offline/harmony/server.h: switches and uplinks, GPUs, NVLinks.
 """
 
 import os
@@ -8,24 +8,24 @@ import os
 from thimble_gpu import text
 from thimble_gpu.harmony.errors import HarmonyError
 
-_MOST = 8  # GPUs that the planner knows
-# Of a GPU's link, what a copy between two of them gets; measured on the published server.
+_MOST = 8  # GPUs in a plan
+# A copy between two GPUs gets this part of a GPU's link; measured on the published server.
 _BETWEEN_GPUS = 8.2 / 11.5
 
 
 def topology(gpus, tree, numbers=None):
-    """The text. `gpus` is a gpus.Gpus and `tree` a pci.Tree, or what stands for them in tests.
+    """The text. `gpus` is a gpus.Gpus and `tree` a pci.Tree, or a stand-in for tests.
 
-    `numbers` says which GPUs, and in which order; without it, all.
+    `numbers` selects and orders the GPUs; without it, all.
     """
     numbers = range(len(gpus.all)) if numbers is None else numbers
     if not 1 <= len(numbers) <= _MOST:
-        raise HarmonyError(f"{len(numbers)} GPUs are visible: the planner knows 1 to {_MOST}; set "
-                           "CUDA_VISIBLE_DEVICES to those that are to train")
+        raise HarmonyError(f"{len(numbers)} GPUs are visible, but the planner takes 1 to {_MOST}: "
+                           "set CUDA_VISIBLE_DEVICES to the GPUs that should train")
     chosen = [gpus.all[number] for number in numbers]
     ways = [tree.links(gpu.address) for gpu in chosen]
-    lines = ["# What this machine has. Rates are bytes per second each way, from lanes and their "
-             "speed.", *_switches(ways)]
+    lines = ["# This machine. Rates are bytes per second in each direction, computed from the "
+             "number and speed of lanes.", *_switches(ways)]
     for number, (gpu, links) in enumerate(zip(chosen, ways)):
         own, *above = links
         under = f"{above[0].below} link {_rate(own.bytes_per_second)}" if above else own.below
@@ -42,13 +42,13 @@ def topology(gpus, tree, numbers=None):
 
 
 def host_memory():
-    """One more line: what a plan may need of the host."""
+    """One more line: the host memory that a plan may use."""
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return f"host_memory {size}  # {text.size(size)}\n"
 
 
 def _switches(ways):
-    """From the host down, each once. A GPU without a switch has a port of the host as its own."""
+    """Lines from the host down, each once. A GPU without a switch gets its own host port as one."""
     lines = {}
     for links in ways:
         switches = links[1:] or links
@@ -60,7 +60,7 @@ def _switches(ways):
 
 
 def _between(gpus, numbers, joined, slowest):
-    """What two GPUs exchange over PCI; the planner has one figure for all that lack an NVLink."""
+    """The rate between two GPUs over PCI; the planner has one for all pairs without an NVLink."""
     pairs = [(a, b) for b in range(len(numbers)) for a in range(b) if (a, b) not in joined]
     if not pairs:
         return []
@@ -68,7 +68,7 @@ def _between(gpus, numbers, joined, slowest):
     if not apart:
         return [f"p2p {_rate(slowest * _BETWEEN_GPUS)}"]
     names = ", ".join(f"{a} and {b}" for a, b in apart)
-    return [f"p2p {_rate(slowest * _BETWEEN_GPUS / 2)}  # by way of the host, twice: {names}"]
+    return [f"p2p {_rate(slowest * _BETWEEN_GPUS / 2)}  # through the host, so twice: {names}"]
 
 
 def _rate(bytes_per_second):

@@ -1,11 +1,12 @@
-"""How many bytes the jobs of a plan need on their devices, from what was measured of each.
+"""The bytes that the jobs of a plan need on their devices, from measurements of each job.
 
-While a portion is computed, a device holds the job's weights, its sums of gradients, the inputs of
-the portion, and what computing takes. If jobs overlap, there are also the weights of the next one.
-Where copies overlap with computing, on GPUs, there are also the inputs of the next portion, and at
-most what has not left yet: the results of the portion before, or the gradients of the job before.
-Before the next portion is computed, these can be the results of two. And results can be more than
-what computing takes: some are inputs that are handed on as they are.
+While it computes a microbatch, a device holds the job's weights, its sums of gradients, the inputs
+of the microbatch, and what computing takes. If jobs overlap, it also holds the next job's weights.
+If copies overlap with computing, as on GPUs, it also holds the inputs of the next microbatch, and
+at most what has not left yet: the results of the microbatch before, or the gradients of the job
+before. Before the next microbatch is computed, these can be the results of two microbatches.
+Results can be larger than what computing takes, because some are inputs that are passed on
+unchanged.
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class Peak:
-    """Of one job."""
+    """The peak bytes during one job."""
     job: object
     expected: int
     most: int
@@ -22,7 +23,7 @@ class Peak:
 def arrange(jobs, footprints, base, limit):
     """Lets copies overlap with computing where that fits. Returns the Peak of each job.
 
-    `jobs` are those of one device, in order; `base` is what it holds anyway.
+    `jobs` are the jobs of one device, in order; `base` is what it always holds.
     """
     peaks = [_alone(job, footprints[job], base, limit) for job in jobs]
     for this, following in zip(peaks, peaks[1:]):
@@ -51,5 +52,5 @@ def _alone(job, footprint, base, limit):
 
 
 def _waiting(results, inside):
-    """Results of one portion beside what computing takes; of two, instead of it."""
+    """Results of one microbatch while computing, or of two before computing, if that is more."""
     return results + max(0, results - inside)

@@ -1,8 +1,8 @@
-"""Some neighbouring links as pure functions: weights, state and inputs in, results out.
+"""Neighbouring stages as pure functions: weights, state and inputs in, results out.
 
-Nothing of the model is read or changed here. The functions run on the device that is current when
-they are called. Weights are plain tensors; only gradients are summed up in place, in variables, of
-which the functions get the handles.
+The functions do not read or change the model. They run on the device that is current when they are
+called. Weights are plain tensors. Only gradients are summed in place, in variables whose handles
+are passed in.
 """
 
 import collections
@@ -19,35 +19,35 @@ from thimble_gpu.harmony.trial import unique
 
 
 class Pack:
-    """Links first..last of a chain. `makes` are the Values that are handed on."""
+    """Stages first..last of a chain. `makes` are the Values that it hands on."""
 
     def __init__(self, chain, first, last, makes):
         self.first, self.last = first, last
         self.chain = chain
-        self.links = chain.links[first:last + 1]
+        self.stages = chain.stages[first:last + 1]
         self.uses = chain.uses(first, last)
         self.makes = makes
-        own = unique(variable for link in self.links for variable in link.variables())
+        own = unique(variable for stage in self.stages for variable in stage.variables())
         self.weights = [v for v in own if chain.is_trained(v)]
         others = [v for v in own if not chain.is_trained(v)]
         self.state = [v for v in others if id(v) in chain.changing]
         self.frozen = [v for v in others if id(v) not in chain.changing]
         self.sums = Sums(self)
         self.reached = set()  # ids of the weights that have a gradient; known after tracing
-        # Where each weight is first used, so that its regulariser counts once.
-        before = {id(v) for link in chain.links[:first] for v in link.variables()}
+        # A regulariser counts once: in the pack that uses its weight first.
+        before = {id(v) for stage in chain.stages[:first] for v in stage.variables()}
         self.regularised = [v for v in self.weights if v.regularizer and id(v) not in before]
 
     @property
     def name(self):
-        names = self.links[0].name, self.links[-1].name
+        names = self.stages[0].name, self.stages[-1].name
         return names[0] if self.first == self.last else f"{names[0]} to {names[1]}"
 
     def layer_names(self):
-        return [step.name for link in self.links for step in link.steps]
+        return [call.name for stage in self.stages for call in stage.calls]
 
     def compute(self, weights, frozen, state, uses, masks, training):
-        """Values by name, the state afterwards, and the sum of the links' own losses."""
+        """The tensors by Value, the state afterwards, and the sum of the losses that layers add."""
         variables = self.weights + self.frozen + self.state
         known = {}
         for value, tensor, mask in zip(self.uses, uses, masks):
@@ -57,9 +57,9 @@ class Pack:
         tensors = list(weights) + list(frozen) + list(state)
         with graphs.inside(self.chain.model, training), \
                 graphs.Scope(list(zip(variables, tensors)), collect_losses=True) as scope:
-            for link in self.links:
-                for step in link.steps:
-                    step.run(known, training)
+            for stage in self.stages:
+                for call in stage.calls:
+                    call.run(known, training)
             losses = list(scope.losses)
             after = [scope.get_current_value(variable) for variable in self.state]
         by_id = {id(v): tensor for v, tensor in zip(self.weights, weights)}
@@ -71,7 +71,7 @@ class Pack:
 
 def forward_function(pack, training):
     """(weights, frozen, state, uses, masks) -> values, their masks, state; without training, also
-    the links' own losses"""
+    the losses that layers add"""
 
     def forward(weights, frozen, state, uses, masks):
         known, after, extra = pack.compute(weights, frozen, state, uses, masks, training)
@@ -85,8 +85,8 @@ def forward_function(pack, training):
 def backward_function(pack):
     """(weights, frozen, state, uses, masks, gradients of makes, scale, sums) -> gradients, loss
 
-    Computes forward again, then backward, and adds the gradients of the weights to `sums`; returns
-    those of `uses`, None where there is none. `scale` is the share of the links' own losses.
+    Computes forward again, then backward. Adds the gradients of the weights to `sums`; returns
+    those of `uses`, None where there is none. `scale` weights the losses that layers add.
     """
 
     def backward(weights, frozen, state, uses, masks, gradients, scale, sums):
@@ -104,9 +104,10 @@ def backward_function(pack):
 
 
 def loss_function(pack, loss):
-    """As backward_function(), for the last pack: with labels and the loss instead of gradients.
+    """Like backward_function(), for the last pack: takes labels instead of gradients.
 
-    -> gradients of uses, loss with the links' own ones, state, predictions, then masks and logits
+    -> gradients of uses, loss including those that layers add, state, predictions, then masks and
+    logits
     """
     chain = pack.chain
 
@@ -129,16 +130,16 @@ def loss_function(pack, loss):
 
 
 class Sums:
-    """Functions on the variables in which the gradients of a pack are summed up.
+    """Functions on the variables that hold a pack's sums of gradients.
 
-    Functions, because eager ops with arguments elsewhere are not safe on TensorFlow's logical CPU
-    devices: from two threads at once, each may get the other's results (seen with Fill).
+    They are functions because eager ops with arguments on another device are unsafe on TensorFlow's
+    logical CPU devices: two threads may get each other's results (seen with Fill).
     """
 
     def __init__(self, pack):
         types = [variable.dtype for variable in pack.weights]
         with tf.device("CPU:0"):
-            # Arguments: TensorFlow would keep zeros of a constant shape for ever.
+            # Passed as arguments: TensorFlow would keep zeros of a constant shape for ever.
             self.shapes = [tf.constant(variable.shape, tf.int32) for variable in pack.weights]
 
         def begin(shapes, sums):
@@ -160,7 +161,7 @@ class Sums:
 
 
 def watch(tape, pack, weights, uses):
-    """Watches what gradients are wanted of."""
+    """Watches the tensors that need gradients."""
     tape.watch(weights)
     tape.watch([tensor for value, tensor in zip(pack.uses, uses) if value.learns])
 
@@ -184,17 +185,17 @@ def _dense(gradient):
     return None if gradient is None else tf.convert_to_tensor(gradient)
 
 
-# Ops that take no memory of their own, or next to none.
+# Ops that take little or no memory.
 _LIGHT = frozenset(("Const", "ExpandDims", "Identity", "NoOp", "Placeholder", "ReadVariableOp",
                     "Reshape", "Shape", "Squeeze", "StridedSlice"))
 
 
 def _in_order(function):
-    """Lets the ops of a function run one after the other, as they were written.
+    """Makes the ops of a function run one after the other, in the order of the graph.
 
-    TensorFlow runs what is ready. The peak of memory would be another one each time, and gradients
-    of weights would often wait while their inputs are kept. Ops that nothing needs, such as the
-    gradient of a first convolution's input, are left out: TensorFlow drops them then.
+    TensorFlow runs any op that is ready: the peak of memory would vary, and gradients of weights
+    would often wait while their inputs stay in memory. Ops that nothing needs, such as the gradient
+    of a first convolution's input, are left out, so that TensorFlow drops them.
     """
 
     def ordered(*arguments):
@@ -212,7 +213,7 @@ def _in_order(function):
 
 
 def _needed(ops, results):
-    """Those that results or effects on variables come from, as they were made."""
+    """The ops that results or changes of variables depend on, in the order of the graph."""
     left = [op for op in ops if op.op_def.is_stateful]
     left += [tensor.op for tensor in tf.nest.flatten(results) if tensor is not None]
     needed = set()
@@ -225,8 +226,8 @@ def _needed(ops, results):
 
 
 def _sorted(ops):
-    """Each after those it needs; otherwise as they were made. Gradients of loops are made anew, and
-    older ops then need them."""
+    """In the order of the graph, but each op after those it needs: gradients of loops are rebuilt,
+    and older ops then need them."""
     ranks = _ranks(ops)
     needs = {op: {tensor.op for tensor in op.inputs} | set(op.control_inputs) for op in ops}
     users = collections.defaultdict(list)
@@ -245,8 +246,8 @@ def _sorted(ops):
 
 
 def _ranks(ops):
-    """As they were made; but a bias' gradient comes right before that of the convolution's filter.
-    oneDNN makes one op of the two, and with another in between, the order would be a circle."""
+    """The order of the graph, but a bias' gradient right before that of its convolution's filter:
+    oneDNN fuses the two, and an op between them would make the order circular."""
     ranks = {op: number for number, op in enumerate(ops)}
     filters = {op.inputs[2].ref(): op for op in ops if op.type == "Conv2DBackpropFilter"}
     for op in ops:
@@ -256,7 +257,7 @@ def _ranks(ops):
 
 
 class Function:
-    """Traced once for each kind of arguments. Refuses to read variables that are not arguments."""
+    """A function, traced once per kind of arguments. It must not read variables outside them."""
 
     def __init__(self, function, pack):
         self._function = tf.function(_in_order(function), autograph=False, jit_compile=False)
@@ -272,7 +273,7 @@ class Function:
         return traced(*arguments)
 
     def outputs_for(self, *arguments):
-        """Results for arguments of which only shapes and types are known."""
+        """The results for arguments with only shapes and types."""
         return self._trace(arguments).structured_outputs
 
     def _trace(self, arguments):
@@ -280,6 +281,6 @@ class Function:
         for variable in traced.variables:
             raise HarmonyError(
                 f"one of the layers {', '.join(self._pack.layer_names())} reads the variable "
-                f"'{variable.name}' that is not one of its own: make the layer that owns it an "
+                f"'{variable.name}', which is not one of its own: make the layer that owns it an "
                 "attribute of the layer that reads it")
         return traced

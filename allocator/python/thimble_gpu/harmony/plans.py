@@ -1,4 +1,4 @@
-"""Which device computes which links, in which order and in which portions: a plan."""
+"""A plan: which device computes which stages, in which order and in which microbatches."""
 
 import dataclasses
 import json
@@ -8,10 +8,10 @@ from thimble_gpu.harmony.errors import HarmonyError
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Links first..last, for all samples. On every device (gpu -1): for that device's share.
+    """Stages first..last, for all samples; on every device (gpu -1), for that device's share.
 
-    `saved`: forward saves what backward needs of it, on the host, and backward does not compute
-    forward again. There is such a task of both kinds for the same links.
+    `saved`: forward saves on the host what backward needs, so backward does not compute forward
+    again. A forward and a backward task for the same stages are both saved, or neither.
     """
     first: int
     last: int
@@ -25,11 +25,11 @@ class Plan:
     """As `thimble harmony --plan` writes it.
 
     `forward` tasks ascend and end where the last pack begins. `backward` tasks descend; the first
-    of them computes forward and backward at once. A pack of several segments becomes a task for
-    each of them: the same numbers in less memory, but what is between them goes over the host. So
-    do activations that the planner would keep on a GPU: they are saved like those that it swaps.
+    one computes forward and backward at once. A pack of several segments becomes one task per
+    segment: the same numbers in less memory, but the values between segments go over the host.
+    Activations that the planner keeps on a GPU also go over the host, like those that it swaps.
     """
-    mode: str  # pp: a link is on one device at a time; dp: on each, for a share of the samples
+    mode: str  # pp: a stage is on one device at a time; dp: on each, for a share of the samples
     gpus: int
     batch: int
     forward: tuple
@@ -48,17 +48,18 @@ class Plan:
                    backward=sum((tasks[::-1] for tasks in backward), ()),
                    seconds=read.get("seconds", 0.0),
                    compute_fraction=read.get("compute_fraction", 0.0))
-        return plan.with_saved({link for entry in read["backward"][1:]
-                                for link in entry.get("keep", []) + entry.get("swap", [])})
+        return plan.with_saved({stage for entry in read["backward"][1:]
+                                for stage in entry.get("keep", []) + entry.get("swap", [])})
 
-    def check(self, links, devices):
-        """Refuses a plan that does not train each of so many links once, on so many devices."""
+    def check(self, stages, devices):
+        """Refuses a plan that does not train each of `stages` stages once, on `devices` devices."""
         if self.gpus != devices:
-            raise HarmonyError(f"plan: it is for {self.gpus} devices, but {devices} are given")
+            raise HarmonyError(f"plan: it is for {self.gpus} devices, but {devices} are given: "
+                               "make them the same number")
         if not self.backward:
-            raise HarmonyError("plan: backward has no task: its first one computes the last links")
-        _check_order("forward", self.forward, range(self.backward[0].first), links)
-        _check_order("backward", self.backward[::-1], range(links), links)
+            raise HarmonyError("plan: backward has no task: add one that computes the last stages")
+        _check_order("forward", self.forward, range(self.backward[0].first), stages)
+        _check_order("backward", self.backward[::-1], range(stages), stages)
         for task in self.forward + self.backward:
             if not -1 <= task.gpu < self.gpus:
                 raise HarmonyError(f"plan: {task} is for gpu {task.gpu}: valid are 0 to "
@@ -69,57 +70,57 @@ class Plan:
         saved, restored = ({(task.first, task.last, task.microbatches) for task in tasks
                             if task.saved} for tasks in (self.forward, self.backward[1:]))
         if saved != restored or self.backward[0].saved:
-            raise HarmonyError("plan: what forward tasks save must be what backward tasks after the "
-                               "first have saved, in the same links and microbatches; with_saved() "
-                               "makes them so")
+            raise HarmonyError("plan: the saved forward tasks and the saved backward tasks after "
+                               "the first must have the same stages and microbatches: make the "
+                               "plan with with_saved()")
 
-    def with_saved(self, links):
-        """The same, with what these links compute forward saved for their backward.
+    def with_saved(self, stages):
+        """The same plan, but these stages save their forward for their backward.
 
-        Tasks are cut where that begins and ends. Where forward has other portions than backward,
-        it is computed again.
+        Cuts tasks where saved stages begin and end. If forward and backward have different
+        microbatches, backward computes forward again.
         """
-        borders = {link for link in links if link - 1 not in links}
-        borders |= {link + 1 for link in links}.difference(links)
-        borders |= {task.first for task in self.forward if task.first in links}
+        borders = {stage for stage in stages if stage - 1 not in stages}
+        borders |= {stage + 1 for stage in stages}.difference(stages)
+        borders |= {task.first for task in self.forward if task.first in stages}
         last, *others = self.backward
         backward = sum((_at(task, borders)[::-1] for task in others), ())
-        borders |= {task.first for task in backward if task.first in links}
-        borders |= {task.last + 1 for task in backward if task.first in links}
+        borders |= {task.first for task in backward if task.first in stages}
+        borders |= {task.last + 1 for task in backward if task.first in stages}
         forward = sum((_at(task, borders) for task in self.forward), ())
-        wanted = {(task.first, task.microbatches) for task in backward if task.first in links}
+        wanted = {(task.first, task.microbatches) for task in backward if task.first in stages}
         saved = {task.first for task in forward if (task.first, task.microbatches) in wanted}
         return dataclasses.replace(self, forward=_marked(forward, saved),
                                    backward=(last, *_marked(backward, saved)))
 
     def saved(self):
-        """Numbers of the links of which forward saves something."""
-        return {link for task in self.forward if task.saved
-                for link in range(task.first, task.last + 1)}
+        """The numbers of the stages whose forward is saved."""
+        return {stage for task in self.forward if task.saved
+                for stage in range(task.first, task.last + 1)}
 
-    def with_portions(self, portions):
-        """The same, with all samples computed in these portions everywhere."""
-        portions = tuple(portions)
+    def with_microbatches(self, microbatches):
+        """The same plan with these microbatches in every task."""
+        microbatches = tuple(microbatches)
         return dataclasses.replace(self, **{
-            name: tuple(dataclasses.replace(task, microbatches=portions) for task in tasks)
+            name: tuple(dataclasses.replace(task, microbatches=microbatches) for task in tasks)
             for name, tasks in (("forward", self.forward), ("backward", self.backward))})
 
-    def with_same_portions(self):
-        """The smallest ones serve for all: they take no more memory anywhere."""
+    def with_same_microbatches(self):
+        """The same plan with its smallest microbatches in every task. It needs no more memory."""
         tasks = self.forward + self.backward
-        return self.with_portions(min((task.microbatches for task in tasks), key=max))
+        return self.with_microbatches(min((task.microbatches for task in tasks), key=max))
 
 
-def _check_order(name, tasks, wanted, links):
-    """The tasks, in ascending order, are for each of the wanted links once."""
+def _check_order(name, tasks, wanted, stages):
+    """Refuses tasks, in ascending order, that do not have each of the wanted stages once."""
     begins = [*(task.first for task in tasks), wanted.stop]
     ends = [wanted.start, *(task.last + 1 for task in tasks)]
     if begins == ends and all(task.first <= task.last for task in tasks):
         return
     found = ", ".join(f"{task.first} to {task.last}" for task in tasks) or "none"
-    raise HarmonyError(f"plan: the {name} tasks are for links {found}; they must be for links "
-                       f"{wanted.start} to {wanted.stop - 1} of the model's {links}, each once and "
-                       "in order")
+    raise HarmonyError(f"plan: the {name} tasks are for stages {found}: give them stages "
+                       f"{wanted.start} to {wanted.stop - 1} of the model's {stages}, each once "
+                       "and in order")
 
 
 def _marked(tasks, saved):
@@ -127,7 +128,7 @@ def _marked(tasks, saved):
 
 
 def _cut(entry, heads):
-    """A task for each part of a pack, ascending."""
+    """One task per segment of a pack, ascending."""
     whole = Task(entry["first"], entry["last"], entry["gpu"], tuple(entry["microbatches"]))
     return _at(whole, heads)
 

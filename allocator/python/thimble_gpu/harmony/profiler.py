@@ -1,8 +1,8 @@
-"""What each link of a chain costs on the device at hand: seconds and bytes, by size of a portion.
+"""Measures each stage of a chain on a device: seconds and bytes, by microbatch size.
 
-Every link is rehearsed as a pack of its own, forward and backward with recomputation, and measured
-by Thimble's own figures. Links that are alike (same layers, same shapes) are measured once. What
-does not fit is estimated from the sizes below it.
+Each stage is rehearsed as a pack of its own, forward and backward with recomputation. Stages with
+the same layers and shapes are measured once. Sizes that do not fit are extrapolated from smaller
+ones.
 """
 
 import csv
@@ -24,12 +24,12 @@ from thimble_gpu.harmony.plans import Task
 
 COLUMNS = ("ubatch", "layer", "weight_bytes", "fwd_gpu_s", "bwd_gpu_s", "upd_cpu_s",
            "fwd_mem_bytes", "bwd_mem_bytes", "x_elems")
-_FORWARD_PART = 1 / 3  # of forward and backward, where only both are known
+_FORWARD_PART = 1 / 3  # of the time of both, if only that is known
 
 
 @dataclasses.dataclass
 class Row:
-    """One line of a profile, named as its columns."""
+    """One line of a profile, with the names of its columns."""
     ubatch: int
     layer: int
     weight_bytes: int
@@ -49,15 +49,15 @@ def write(rows, path):
 
 
 def measure(chain, device, loss, inputs, labels, sizes, update_rate):
-    """Rows for every size of a portion and every link; `inputs` and `labels` have as many."""
+    """Rows for every microbatch size and stage; `inputs` and `labels` have enough samples."""
     rows = []
-    known = {}  # what a link is and its size: footprints forward and backward
+    known = {}  # footprints and results by kind, size and signature
     for size in sorted(sizes):
         profiler = _Profiler(chain, device, loss, size, known)
         try:
             rows += profiler.rows(_first(inputs, size), _first(labels, size), update_rate)
         except tf.errors.ResourceExhaustedError:
-            if len(rows) < 2 * len(chain.links):
+            if len(rows) < 2 * len(chain.stages):
                 raise
             rows += extrapolate(rows, size)
     return rows
@@ -70,7 +70,7 @@ def _first(tensors, size):
 
 
 def update_rate(optimizer, megabytes=4):
-    """Seconds that a copy of the optimizer takes for a byte of weights on this host."""
+    """The seconds per byte of weights that a copy of the optimizer takes on this host."""
     with tf.device(devices.HOST):
         copy = type(optimizer).from_config(optimizer.get_config())
         variable = keras.Variable(tf.zeros([megabytes << 18]), dtype="float32")
@@ -84,11 +84,11 @@ def update_rate(optimizer, megabytes=4):
 
 
 class _Profiler:
-    """All links at one size."""
+    """Measures all stages at one size."""
 
     def __init__(self, chain, device, loss, size, known):
         self._chain, self._device, self._size, self._known = chain, device, size, known
-        count = len(chain.links)
+        count = len(chain.stages)
         single = [Task(number, number, 0, (size,)) for number in range(count)]
         self._plan = Plan("pp", 1, size, tuple(single[:-1]), tuple(reversed(single)))
         self._functions = Functions(chain, self._plan, loss)
@@ -100,7 +100,7 @@ class _Profiler:
         backward = {task.first: self._rehearse(step, "last" if task is last else "backward", task)
                     for task in self._plan.backward}
         return [self._row(step, number, forward.get(number), backward[number], rate)
-                for number in range(len(self._chain.links))]
+                for number in range(len(self._chain.stages))]
 
     def _rehearse(self, step, kind, task):
         pack, function = self._functions.of(kind, task)
@@ -114,14 +114,14 @@ class _Profiler:
         return self._known[key][0]
 
     def _row(self, step, number, forward, backward, rate):
-        if forward is None:  # the last link, whose loss makes forward alone of no use
+        if forward is None:  # the last stage runs forward and backward at once
             forward = dataclasses.replace(backward, sums=0,
                                           seconds=backward.seconds * _FORWARD_PART)
         weights = sum(4 * v.value.shape.num_elements()
-                      for v in {id(v): v for v in self._chain.links[number].variables()
+                      for v in {id(v): v for v in self._chain.stages[number].variables()
                                 if id(v) not in self._chain.changing}.values())
         elements = sum(self._elements(step, value) for value in self._chain.boundary(number))
-        # Backward computes forward too; where it took less, somebody else had the processor.
+        # Backward computes forward too. If it took less, another process disturbed the forward.
         return Row(self._size, number, weights, forward.seconds,
                    max(forward.seconds, backward.seconds), weights * rate,
                    _total(forward), max(_total(forward), _total(backward)), elements)
@@ -131,7 +131,7 @@ class _Profiler:
         return None if tensor is None else tensor.shape.as_list()
 
     def _elements(self, step, value):
-        """Of 4 bytes, for all samples. What is not of samples counts as if each had it."""
+        """Elements of 4 bytes for all samples. A value without a batch counts once per sample."""
         tensor = step.pair(value, (0, self._size))[0]
         if tensor is None:
             return 0
@@ -144,7 +144,7 @@ def _total(footprint):
 
 
 def extrapolate(rows, size):
-    """Rows for a larger size, on the line through the two largest that were measured."""
+    """Rows for a larger size, extrapolated from the two largest that were measured."""
     layers = {}
     for row in rows:
         layers.setdefault(row.layer, []).append(row)

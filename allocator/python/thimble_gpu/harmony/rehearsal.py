@@ -1,7 +1,7 @@
-"""Runs one portion through every job, alone, and measures it. No variable of the model changes.
+"""Runs one microbatch through each job alone and measures it. No variable of the model changes.
 
-What a job needs on its device follows: functions are traced, their peaks are Thimble's own figures,
-and a model that cannot be computed pack by pack fails here, before training.
+This traces the functions and measures, with Thimble, what each job needs on its device. A model
+that cannot be computed pack by pack fails here, before training.
 """
 
 import dataclasses
@@ -13,24 +13,24 @@ from thimble_gpu.harmony import device as devices
 from thimble_gpu.harmony import step as steps
 from thimble_gpu.harmony.job import Context
 
-# Where kernels take memory by what is free, peaks differ a little.
+# Peaks vary a little, because some kernels choose their memory by what is free.
 _RUNS = 3
 _ENOUGH_SECONDS = 0.5
 
 
 @dataclasses.dataclass
 class Footprint:
-    """Bytes of one job on its device, and seconds of one portion."""
-    weights: int = 0  # from before the first portion until the last is computed
-    sums: int = 0  # of gradients, from the first portion until they have left
-    inputs: int = 0  # of one portion
-    results: int = 0  # of one portion, until they have left
-    inside: int = 0  # most that computing takes beyond these, results included
+    """The bytes of one job on its device, and the seconds of one microbatch."""
+    weights: int = 0  # from before the first microbatch until the last is computed
+    sums: int = 0  # of gradients, from the first microbatch until they have left
+    inputs: int = 0  # of one microbatch
+    results: int = 0  # of one microbatch, until they have left
+    inside: int = 0  # peak of computing beyond these, including results
     seconds: float = 0.0
 
 
 def rehearse(step, jobs, runs=_RUNS):
-    """Footprints by job. `step` has a batch; jobs of other lanes are like those of the first."""
+    """Footprints by job. `step` has a batch. Jobs of other lanes equal those of the first lane."""
     footprints = {}
     for job in jobs:
         if job.lane == 0:
@@ -43,20 +43,20 @@ def rehearse(step, jobs, runs=_RUNS):
 
 
 def _rehearse_one(step, job, runs):
-    """Every size of a portion, once: functions are traced here, and not while threads train."""
+    """Runs each microbatch size once, so that functions are traced before threads train."""
     footprint = Footprint()
-    cells = {}
+    futures = {}
     for span in job.spans:
         size = span[1] - span[0]
-        if size not in cells:
-            cells[size] = steps.ready(_rehearse_size(step, job, span, runs, footprint))
-        # Results of one portion stand for those of all, for the jobs after it.
-        step.announce(job, span, cells[size])
+        if size not in futures:
+            futures[size] = steps.ready(_rehearse_size(step, job, span, runs, footprint))
+        # For later jobs, the results of one microbatch stand for all of its size.
+        step.announce(job, span, futures[size])
     return footprint
 
 
 def _rehearse_size(step, job, span, runs, footprint):
-    """The results, on the host. Raises `footprint` to what this size takes."""
+    """Returns the results on the host. Raises `footprint` to what this size takes."""
     device, context = job.device, Context()
     share = (span[1] - span[0]) / step.batch
     weights = job.bring_weights()

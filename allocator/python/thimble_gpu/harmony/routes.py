@@ -1,10 +1,10 @@
-"""What goes from one device straight to another: the boundary between a job and the next one.
+"""Direct copies between devices: the boundary between a job and the next one.
 
-The sender never waits for the receiver. A receiver that has room, and nothing else to bring before,
-asks. If it has asked when the sender's results are there, they are copied to it; otherwise they
-leave for the host, as all results do, and the receiver takes them from there. So neither device
-ever holds more than without. What later jobs need too, such as inputs for the backward pass, goes
-to the host in any case.
+The sender never waits for the receiver. A receiver that has room, and has already brought
+everything before, asks. If it has asked by the time the sender has its results, they are copied to
+it. Otherwise they go to the host, as all other results do, and the receiver takes them from there.
+So no device ever holds more than it would without direct copies. What later jobs need too, such as
+inputs for the backward pass, always goes to the host as well.
 """
 
 import dataclasses
@@ -18,20 +18,20 @@ class Route:
     """From a job to the next one, which is on another device."""
     receiver: object
     values: tuple  # Values that the job makes and the next one uses
-    gradients: tuple  # Values of which the job tells the next one the gradients
-    kept: frozenset  # of `values`, those that are wanted on the host too
+    gradients: tuple  # Values whose gradients the job hands to the next one
+    kept: frozenset  # those of `values` that the host needs too
 
 
 def find(jobs, outputs):
-    """Routes by job. `outputs` are Values that are wanted on the host at the end."""
+    """Routes by job. `outputs` are Values that the host needs at the end."""
     found = {}
     for job, receiver in zip(jobs, jobs[1:]):
         if job.device is receiver.device:
             continue
         values = tuple(value for value in job.hands_on if value in receiver.pack.uses)
-        # Where several jobs tell a gradient, the host sums it up.
-        gradients = tuple(value for value in job.tells if value in receiver.receives and
-                          sum(value in other.tells for other in jobs) == 1)
+        # If several jobs contribute to a gradient, the host sums them.
+        gradients = tuple(value for value in job.differentiates if value in receiver.receives and
+                          sum(value in other.differentiates for other in jobs) == 1)
         kept = frozenset(value for value in values if value in outputs or any(
             value in other.pack.uses for other in jobs if other is not receiver))
         if values or gradients:
@@ -41,12 +41,12 @@ def find(jobs, outputs):
 
 @dataclasses.dataclass(frozen=True)
 class Arrived:
-    """What has come to a device directly, of one portion."""
+    """What has come to a device directly, for one microbatch."""
     values: dict = dataclasses.field(default_factory=dict)  # with their masks
     gradients: dict = dataclasses.field(default_factory=dict)
 
     def add_to(self, job, brought):
-        """To what the job has brought from the host."""
+        """Adds it to what the job has brought from the host."""
         for number, value in enumerate(job.pack.uses):
             if value in self.values:
                 brought["uses"][number], brought["masks"][number] = self.values[value]
@@ -59,7 +59,7 @@ NOTHING = Arrived()
 
 
 class Handover:
-    """Of one portion, along a route. `handed` becomes the cell of what has Arrived."""
+    """The handover of one microbatch along a route. `handed` is set to the future of an Arrived."""
 
     def __init__(self, route):
         self._route = route
@@ -68,30 +68,30 @@ class Handover:
         self.handed = None
 
     def ask(self):
-        """The receiver has room, and waits for what comes; NOTHING if that goes over the host."""
+        """The receiver calls it when it has room. Waits; NOTHING if results go over the host."""
         self._asked.set()
         return self.handed.take()
 
     def send(self, job, results):
-        """The sender has results: copies them, or leaves them for the host."""
+        """The sender calls it with its results: copies them, or leaves them for the host."""
         self._is_direct = self._asked.is_set()
         if not self._is_direct:
             return NOTHING
         bring = self._route.receiver.device.bring_maybe
         made = dict(zip(job.hands_on, zip(results.get("values", ()), results.get("masks", ()))))
-        told = dict(zip(job.pack.uses, results.get("gradients", ())))
+        gradients = dict(zip(job.pack.uses, results.get("gradients", ())))
         return Arrived({value: tuple(map(bring, made[value])) for value in self._route.values},
-                       {value: bring(told[value]) for value in self._route.gradients})
+                       {value: bring(gradients[value]) for value in self._route.gradients})
 
     def not_for_the_host(self):
-        """Values, and Values whose gradients, have arrived and are wanted nowhere else."""
+        """The Values, and the Values of gradients, that have arrived and nobody else needs."""
         if not self._is_direct:
             return (), ()
         return set(self._route.values) - self._route.kept, self._route.gradients
 
 
 class Traffic:
-    """Bytes that jobs took from others, by the way they came."""
+    """Bytes that jobs took from other jobs, directly and over the host."""
 
     def __init__(self):
         self.steps = 0

@@ -1,4 +1,4 @@
-"""Trains a chain by a plan: builds the jobs, runs steps, keeps the model's variables up to date."""
+"""Trains a chain by a plan: builds the jobs, runs steps and updates the model's variables."""
 
 import itertools
 
@@ -24,15 +24,15 @@ class Runner:
         self._update = Update(optimizer, chain.model.trainable_variables)
         self._updates = devices.Stream("update")
         self._functions = Functions(chain, plan, loss)
-        self._jobs = {}  # by size of the batch
-        self._routes = {}  # by size of the batch
+        self._jobs = {}  # by batch size
+        self._routes = {}  # by batch size
         self.traffic = routes.Traffic()  # of all steps
 
     def close(self):
         self._updates.close()
 
     def jobs(self, batch):
-        """In the order in which they are submitted."""
+        """The jobs of a step, in the order they are submitted."""
         if batch not in self._jobs:
             self._jobs[batch] = self._make_jobs(batch)
         return self._jobs[batch]
@@ -57,8 +57,8 @@ class Runner:
         return made
 
     def infer(self, inputs):
-        """The links' own losses, and the predictions as a list, on the host; computed on the
-        devices, pack by pack."""
+        """Computes a batch on the devices, pack by pack. Returns the losses that layers add and the
+        list of predictions, on the host."""
         batch = size_of_batch(inputs)
         tasks = self.plan.forward + self.plan.backward[:1]
         jobs = self._jobs.setdefault(("infer", batch), self._jobs_of(
@@ -84,13 +84,13 @@ class Runner:
         return list(zip(borders, borders[1:]))
 
     def rehearse(self, inputs, labels):
-        """Footprints of the jobs; see rehearsal.py."""
+        """Returns the Footprints of the jobs; see rehearsal.py."""
         batch = size_of_batch(inputs)
         step = Step(self.chain, batch, inputs, labels, tf.ones([]))
         return rehearsal.rehearse(step, self.jobs(batch))
 
     def step(self, inputs, labels):
-        """One step on a batch, on the host: the loss, and the predictions as a list."""
+        """Trains one step. Returns the loss and the list of predictions, on the host."""
         batch = size_of_batch(inputs)
         if batch not in self._jobs:
             self.rehearse(inputs, labels)
@@ -118,14 +118,14 @@ class Runner:
         self._update.add([v for v in job.pack.weights if id(v) in job.pack.reached], gradients)
 
     def _keep_state(self, step, changing):
-        """Of numbers, the mean over lanes, as tf.distribute does; of seeds, those of lane 0."""
+        """Stores the state: the mean over lanes as in tf.distribute, but seeds of lane 0."""
         lanes = {}
         for (_, key), part in sorted(step.final_states.items(), key=lambda item: item[0][0]):
             if key in changing:
                 lanes.setdefault(key, []).append(part.peek())
         with tf.device(devices.HOST):
-            for link in self.chain.links:
-                for variable in link.variables():
+            for stage in self.chain.stages:
+                for variable in stage.variables():
                     found = lanes.pop(id(variable), None)
                     if found:
                         mean = len(found) > 1 and found[0].dtype.is_floating
@@ -133,7 +133,7 @@ class Runner:
 
 
 def _spans(first, last, sizes):
-    """Portions of samples first..last: as planned, as far as there are samples."""
+    """The microbatches of samples [first, last), of the planned sizes."""
     spans = []
     for size in itertools.chain(sizes, itertools.repeat(sizes[-1])):
         if first >= last:

@@ -1,8 +1,8 @@
-"""Forward that saves what backward needs, and backward that does not compute forward again.
+"""A forward that saves what backward needs, and a backward that does not compute forward again.
 
-Both are cut out of one graph in which forward and backward are computed at once. An op that was
-there before gradients were asked for is forward's. A tensor that crosses the cut is saved; what
-takes no memory of its own, such as a Reshape, is done again instead.
+Both are cut out of one graph that computes forward and backward. The ops that exist before
+gradients are requested belong to forward. Tensors that cross the cut are saved. Ops that take no
+memory, such as Reshape, are computed again instead.
 """
 
 import tensorflow as tf
@@ -11,19 +11,19 @@ from keras.src.backend import get_keras_mask  # how Keras hands masks on: beside
 from thimble_gpu.harmony import pack as packs
 
 _AGAIN = frozenset(("Const", "ExpandDims", "Identity", "Reshape", "Squeeze"))
-_ENDS = frozenset(("AssignAddVariableOp", "ResourceScatterAdd"))  # what has no result
+_ENDS = frozenset(("AssignAddVariableOp", "ResourceScatterAdd"))  # ops without a result
 
 
 class CannotSave(Exception):
-    """Asking for gradients has changed forward itself, as it does with loops."""
+    """Requesting gradients has changed forward itself, as happens with loops."""
 
     def __init__(self, pack):
-        super().__init__(f"what {pack.name} computes forward cannot be saved")
-        self.links = set(range(pack.first, pack.last + 1))
+        super().__init__(f"the activations of {pack.name} cannot be saved")
+        self.stages = set(range(pack.first, pack.last + 1))
 
 
 def functions(pack):
-    """Two of them.
+    """Forward and backward.
 
     (weights, frozen, state, uses, masks) -> values, their masks, state, saved
     (weights, frozen, state, uses, masks, saved, gradients of makes, scale, sums) -> gradients, loss
@@ -81,7 +81,7 @@ class _Cut:
             pairs = [(tensor, gradient) for tensor, gradient in zip(made, gradients)
                      if gradient is not None] + [(share, tf.ones_like(share))]
             found = packs.add_gradients(tape, pack, *zip(*pairs), weights, uses, sums)
-            # After gradients: where loops are changed, these are now others.
+            # Read after requesting gradients: loops have then changed these tensors.
             self._fetches = {"forward": _names({
                 "values": made, "masks": [get_keras_mask(tensor) for tensor in made],
                 "state": after}), "backward": _names({"gradients": found, "loss": extra})}
@@ -93,7 +93,8 @@ class _Cut:
             *arguments, self._gradients, tf.TensorSpec([], tf.float32), sums).graph
 
     def _walk(self, tensors, stops_at):
-        """Names of all ops that these tensors need, but for arguments and where it stops."""
+        """Names of all ops that these tensors need, up to arguments and where `stops_at` is
+        true."""
         needed, left = set(), list(tensors)
         while left:
             name = left.pop()
@@ -118,7 +119,7 @@ class _Cut:
         return self._compute(self._before, known, fetches)
 
     def backward(self, arguments, saved, gradients, scale, sums):
-        # What nobody says anything about has a gradient of zero.
+        # A missing gradient is zero.
         gradients = [tf.zeros(spec.shape, spec.dtype) if tensor is None and spec else tensor
                      for tensor, spec in zip(gradients, self._gradients)]
         given = [*arguments, gradients, scale, sums]
@@ -127,13 +128,13 @@ class _Cut:
         return self._compute(self._after, known, self._fetches["backward"], self._ends)
 
     def _compute(self, nodes, known, fetches, ends=()):
-        """Copies ops into the graph of now, with `known` tensors by their names."""
+        """Copies ops into the current graph; `known` are tensors by name."""
         graph = tf.compat.v1.GraphDef(library=self._library[0], versions=self._library[1])
         used = set()
         for node in nodes:
             copy = graph.node.add()
             copy.CopyFrom(node)
-            copy.attr.pop("_class", None)  # of ops on the other side it knows nothing
+            copy.attr.pop("_class", None)  # names ops beyond the cut
             del copy.input[:]
             copy.input.extend(each for each in node.input if not each.startswith("^"))
             used.update(map(_full, copy.input))

@@ -13,16 +13,16 @@ from thimble_gpu.harmony.plans import Task
 _SECONDS = 1  # of search
 
 
-def search(rows, gpus, limit, batch, mode, portion, links):
+def search(rows, gpus, limit, batch, mode, microbatch, links):
     """A Plan, or None if nothing fits into `limit` bytes on each of `gpus` devices.
 
-    `portion`: how many samples to compute at a time, or None. `links`: see links.py.
+    `microbatch`: samples in a microbatch, or None for the planner's choice. `links`: see links.py.
     """
     with tempfile.TemporaryDirectory() as folder:
         profile, found = (os.path.join(folder, name) for name in ("profile.csv", "plan.json"))
         profiler.write(rows, profile)
         try:
-            # The optimizer runs on the host, so nothing is resident.
+            # The optimizer runs on the host, so no pack can be resident.
             offline.run("harmony", profile=profile, topology=links.file_in(folder), plan=found,
                         gpus=gpus, memory=limit, batch=batch, mode=mode, seconds=_SECONDS,
                         resident="off")
@@ -32,22 +32,23 @@ def search(rows, gpus, limit, batch, mode, portion, links):
             raise HarmonyError(str(error)) from None
         with open(found, encoding="utf-8") as file:
             plan = Plan.from_json(file.read())
-    if portion is None:
+    if microbatch is None:
         return plan
     share = sum(plan.backward[0].microbatches)
-    return plan.with_portions(min(portion, share - first) for first in range(0, share, portion))
+    return plan.with_microbatches(
+        min(microbatch, share - first) for first in range(0, share, microbatch))
 
 
-def plain(rows, gpus, limit, batch, mode, portion, _):
-    """A Plan without search, for little memory: as many layers in a pack as fit, from the last on.
+def plain(rows, gpus, limit, batch, mode, microbatch, _):
+    """A Plan without search, for little memory: packs as many layers as fit, from the last down.
 
-    In portions as they were measured, the largest in which every layer fits; None if there is none.
+    Uses the largest measured microbatch size in which every layer fits; None if there is none.
     """
     mode = "pp" if mode == "auto" else mode
     share = batch if mode == "pp" else -(-batch // gpus)
     for size in sorted({row.ubatch for row in rows}, reverse=True):
         needs = [row.bwd_mem_bytes for row in rows if row.ubatch == size]
-        if size > (portion or share) or max(needs) > limit:
+        if size > (microbatch or share) or max(needs) > limit:
             continue
         heads, room = [], 0
         for layer in reversed(range(len(needs))):
@@ -57,10 +58,10 @@ def plain(rows, gpus, limit, batch, mode, portion, _):
             room -= needs[layer]
         borders = [0] + heads[::-1]
         spans = [(first, last - 1) for first, last in zip(borders, borders[1:])]
-        portions = tuple(min(size, share - first) for first in range(0, share, size))
+        microbatches = tuple(min(size, share - first) for first in range(0, share, size))
         gpu = [number % gpus if mode == "pp" else -1 for number in range(2 * len(spans))]
-        forward = [Task(*span, gpu[i], portions) for i, span in enumerate(spans[:-1])]
-        backward = [Task(*span, gpu[i + len(forward)], portions)
+        forward = [Task(*span, gpu[i], microbatches) for i, span in enumerate(spans[:-1])]
+        backward = [Task(*span, gpu[i + len(forward)], microbatches)
                     for i, span in enumerate(reversed(spans))]
         return Plan(mode, gpus, batch, tuple(forward), tuple(backward))
     return None

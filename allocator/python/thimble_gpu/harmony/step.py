@@ -1,16 +1,16 @@
-"""One training step: the jobs of a plan, submitted to the streams of the devices.
+"""One training step: submits the jobs of a plan to the streams of the devices.
 
-Tensors between two packs go through the host, unless the next one has room already (routes.py): so
-a device holds no more than its own pack, and a residual connection costs nothing while it waits. A
-step puts all its jobs into the streams at once; a job waits for the cells of those it needs. What
-keeps memory bounded are waits too:
-  - inputs of portion i are brought when portion i - 2 is computed, so that one is used while one is
-    ready; and portion i is computed when the results of portion i - 2 have left. Where that does
-    not fit, or brings nothing (Job.copies_meanwhile), inputs of portion i are brought when the
-    results of portion i - 1 have left;
-  - weights of the next job are brought during this one only if both fit (Job.overlaps); otherwise
-    when all of this one has left. Its inputs wait for that too, unless both jobs have room for
-    copies meanwhile.
+Tensors between two packs go through the host, unless the next device already has room (routes.py).
+So a device holds only its own pack, and a residual connection takes no device memory while it
+waits. A step submits all its jobs at once; a job waits for the futures of the jobs it needs. Waits
+also bound the memory:
+  - the inputs of microbatch i are brought after microbatch i - 2 is computed, so that one is in use
+    while the next is ready; and microbatch i is computed after the results of microbatch i - 2 have
+    left. If that does not fit, or gains nothing (Job.copies_meanwhile is false), the inputs of
+    microbatch i are brought after the results of microbatch i - 1 have left;
+  - the weights of the next job are brought during this job only if both fit (Job.overlaps);
+    otherwise after everything of this job has left. The next job's inputs wait for that too, unless
+    both jobs have room for copies meanwhile.
 """
 
 import tensorflow as tf
@@ -23,21 +23,21 @@ from thimble_gpu.harmony.routes import Traffic
 
 
 class Pieces:
-    """A Value for all samples, in portions: each a range of samples and a cell."""
+    """A Value for all samples, as a future for each microbatch's range of samples."""
 
     def __init__(self):
-        self._cells = {}
+        self._futures = {}
 
-    def put(self, span, cell):
-        self._cells[span] = cell
+    def put(self, span, future):
+        self._futures[span] = future
 
     def get(self, span):
-        """Waits for it; on the host. A portion that was not put together is cut out of others."""
-        if span in self._cells:
-            return self._cells[span].peek()
+        """Waits for a range of samples, on the host. Joins or cuts pieces if the ranges differ."""
+        if span in self._futures:
+            return self._futures[span].peek()
         first, last = span
-        parts = [_cut(cell.peek(), max(first, start) - start, min(last, end) - start)
-                 for (start, end), cell in sorted(self._cells.items(), key=lambda item: item[0])
+        parts = [_cut(future.peek(), max(first, start) - start, min(last, end) - start)
+                 for (start, end), future in sorted(self._futures.items(), key=lambda item: item[0])
                  if start < last and end > first]
         with tf.device(devices.HOST):
             return tuple(None if each[0] is None else tf.concat(each, 0) for each in zip(*parts))
@@ -49,13 +49,13 @@ def _cut(tensors, first, last):
 
 
 def ready(value):
-    cell = devices.Cell()
-    cell.set(value)
-    return cell
+    future = devices.Future()
+    future.set(value)
+    return future
 
 
 def size_of_batch(inputs):
-    """Those that are None were left out: Keras has optional ones."""
+    """The number of samples. Inputs that are None were left out: Keras has optional inputs."""
     return int(next(tensor for tensor in inputs if tensor is not None).shape[0])
 
 
@@ -73,28 +73,28 @@ class Step:
         for value, tensor in zip(chain.inputs, inputs):
             self._pieces(value).put(self._whole, ready((tensor, None)))
         self._labels = labels
-        self._gradients = {}  # Value: Pieces of each pack that uses it, by its first link
-        self._saved = {}  # by first link and range of samples: what backward will need of forward
-        self._states = {}  # (id of a variable, range of samples): before that was computed
-        self.final_states = {}  # (lane, id of a variable): cell
-        self.losses = []  # cells: (loss of a portion, its share)
+        self._gradients = {}  # Value: Pieces of each pack that uses it, by its first stage
+        self._saved = {}  # by first stage and range of samples: what forward saves for backward
+        self._states = {}  # by id of a variable and range of samples: its value before that range
+        self.final_states = {}  # futures by lane and id of a variable
+        self.losses = []  # futures of (loss of a microbatch, its share)
         self.predictions = Pieces()
         self._lanes = {}  # by device
-        self._results = {}  # cells by job and span
+        self._results = {}  # futures by job and span
 
     def _pieces(self, value):
         return self._values.setdefault(value, Pieces())
 
     def pair(self, value, span):
-        """A Value of some samples and its mask, on the host; waits for them."""
+        """Waits for some samples of a Value and its mask, on the host."""
         return self._values[value].get(span)
 
     def loss(self):
-        """Of the batch: that of each portion counts by its share of the samples."""
+        """The loss of the batch: microbatches count by their share of the samples."""
         return sum(float(value) * share for value, share in (part.peek() for part in self.losses))
 
     def results(self, job, span):
-        """The cell with the results of a portion."""
+        """The future with the results of a microbatch."""
         return self._results[job, span]
 
     # --- Submitting -------------------------------------------------------------------------------
@@ -134,29 +134,29 @@ class Step:
     def _submit_weights(self, job, end):
         return job.device.inward.submit(self._bring_weights, job, end)
 
-    def announce(self, job, span, cell):
-        """Says where the results of a portion will be, before they are there."""
-        self._results[job, span] = cell
+    def announce(self, job, span, future):
+        """Registers where the results of a microbatch will be, before they exist."""
+        self._results[job, span] = future
         for number, value in enumerate(job.hands_on):
-            self._pieces(value).put(span, _Part(cell, "values", number))
+            self._pieces(value).put(span, _Part(future, "values", number))
         for number, value in enumerate(job.pack.uses if job.is_backward else ()):
             if value.learns:
                 users = self._gradients.setdefault(value, {})
                 pieces = users.setdefault(job.pack.first, Pieces())
-                pieces.put(span, _Part(cell, "gradients", number))
+                pieces.put(span, _Part(future, "gradients", number))
         if job.advances_state:
             following = next((s for s in job.spans if s[0] == span[1]), None)
             for number, variable in enumerate(job.pack.state):
-                part = _Part(cell, "state", number)
+                part = _Part(future, "state", number)
                 self._states[id(variable), following] = part
                 if job.keeps_state(variable, span):
                     self.final_states[job.lane, id(variable)] = part
         if job.saves:
-            self._saved[job.pack.first, span] = _Part(cell, "saved", None)
-        if job.tells_loss:
-            self.losses.append(_Part(cell, "loss", None))
+            self._saved[job.pack.first, span] = _Part(future, "saved", None)
+        if job.computes_loss:
+            self.losses.append(_Part(future, "loss", None))
         if job.is_last:
-            self.predictions.put(span, _Part(cell, "predictions", None))
+            self.predictions.put(span, _Part(future, "predictions", None))
 
     # --- Jobs: each runs in a stream --------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class Step:
         return job.bring_weights()
 
     def bring(self, job, span, before):
-        """All that a portion needs, on the device; when the cell `before` is done."""
+        """Waits for `before`, then brings all that a microbatch needs to the device."""
         before.wait()
         handover = self._handovers.get((job, span))
         arrived = handover.ask() if handover else NOTHING
@@ -183,12 +183,12 @@ class Step:
 
     def _state_before(self, job, span):
         if job.advances_state and span != job.spans[0]:
-            return None  # it stays on the device from one portion to the next
+            return None  # the state stays on the device between microbatches
         return [job.initial_state(variable) if (id(variable), span) not in self._states
                 else self._states[id(variable), span].peek() for variable in job.pack.state]
 
     def _gradient(self, value, span):
-        """The sum of what the users of a Value say; None if none of them says anything."""
+        """The sum of the gradients from all users of a Value; None if there are none."""
         found = [pieces.get(span)[0] for pieces in self._gradients.get(value, {}).values()]
         found = [tensor for tensor in found if tensor is not None]
         if not found:
@@ -224,23 +224,23 @@ class Step:
 
 
 class _Lane:
-    """The cells of a device that the next ones wait for."""
+    """The latest futures of a device, for which the next ones wait."""
 
     def __init__(self):
-        self.computed = [ready(None), ready(None)]  # the last two portions
+        self.computed = [ready(None), ready(None)]  # the last two microbatches
         self.left = [ready(None), ready(None)]
-        self.end = ready(None)  # of the last job: when nothing of it is on the device
-        self.weights = None  # of the next job, if they are brought already
+        self.end = ready(None)  # done when nothing of the last job is on the device
+        self.weights = None  # of the next job, if they are already coming
 
 
 class _Part:
-    """One of the results of a job, as a cell."""
+    """A future of one of a job's results."""
 
-    def __init__(self, cell, name, number):
-        self._cell, self._name, self._number = cell, name, number
+    def __init__(self, future, name, number):
+        self._future, self._name, self._number = future, name, number
 
     def peek(self):
-        results = self._cell.peek()[self._name]
+        results = self._future.peek()[self._name]
         if self._number is None:
             return results
         return results[self._number]

@@ -1,9 +1,9 @@
-"""The optimizer on the host: applied to variables as soon as their gradients are there.
+"""The optimizer on the host, applied to variables as soon as their gradients are complete.
 
-Keras' optimizers apply all gradients at once, and advance their count of iterations. Here apply()
-is called for some variables at a time, and the count is put back until the last. That is the same
-where an update of one variable depends on its own gradient alone. Where it does not, every gradient
-waits for the last one, and apply() is called once, as Keras does.
+Keras' optimizers apply all gradients at once and then count an iteration. Here apply() is called
+for a few variables at a time, and the step counts one iteration. This gives the same result if the
+update of a variable depends on its own gradient alone. Otherwise all gradients wait for the last
+one, and apply() is called once, as in Keras.
 """
 
 import keras
@@ -18,17 +18,17 @@ _EACH_ON_ITS_OWN = (keras.optimizers.SGD, keras.optimizers.Adam, keras.optimizer
 
 
 def why_deferred(optimizer):
-    """Why no variable is updated before all gradients are there; "" if that is not so."""
+    """Why all gradients must be complete before any update; "" if they need not."""
     if type(optimizer) not in _EACH_ON_ITS_OWN:
-        return f"{type(optimizer).__name__} looks at all gradients at once, or may"
+        return f"{type(optimizer).__name__} may use all gradients at once"
     for name in ("global_clipnorm", "use_ema", "gradient_accumulation_steps"):
         if getattr(optimizer, name):
-            return f"{name} looks at all variables at once"
+            return f"{name} uses all variables at once"
     return ""
 
 
 class Update:
-    """Sums gradients up and applies them. add() is called by one thread, the rest between steps."""
+    """Sums and applies gradients. One thread calls add(); the rest is called between steps."""
 
     def __init__(self, optimizer, variables):
         self._optimizer = optimizer
@@ -42,17 +42,17 @@ class Update:
                 optimizer.build(variables)
 
     def begin(self, users):
-        """A step begins. `users` tells of each variable, by id, how many gradients will come."""
+        """Begins a step. `users`: how many gradients will come, by id of the variable."""
         self._sums = {}
         self._waiting = dict(users)
 
     def scale(self):
-        """What the loss is multiplied by before gradients are computed (mixed precision)."""
+        """The factor of the loss for mixed precision."""
         with tf.device(device.HOST):
             return tf.cast(self._optimizer.scale_loss(tf.ones([])), tf.float32)
 
     def add(self, variables, gradients):
-        """Gradients of some variables have come: those that are complete are applied."""
+        """Adds gradients of some variables and applies those that are complete."""
         with tf.device(device.HOST):
             for variable, gradient in zip(variables, gradients):
                 key = id(variable)
@@ -63,7 +63,7 @@ class Update:
             self._apply([v for v in variables if self._waiting[id(v)] == 0], counts=False)
 
     def finish(self):
-        """Every gradient has come."""
+        """Ends a step, when every gradient has come."""
         if self._deferred:
             self._apply([v for v in self._variables if id(v) in self._sums], counts=True)
         else:

@@ -1,11 +1,11 @@
-// What every GPU and link does in a schedule of `thimble harmony`, and when.
+// Draws what each GPU and link does, and when, in a schedule of `thimble harmony`.
 "use strict";
 
 const GANTT = {left: 118, right: 8, top: 24, row: 20, gap: 8};
-// A step is a list; its parts by name.
-const STEP = {gpu: 0, stream: 1, kind: 2, task: 3, first: 4, last: 5, from: 6, until: 7, bytes: 8,
+// An action of the schedule is a list. This names the indices of its parts.
+const ACTION = {gpu: 0, stream: 1, kind: 2, task: 3, first: 4, last: 5, from: 6, until: 7, bytes: 8,
   start: 9, end: 10};
-const STEP_COLORS = {"forward": "#3f9d6b", "recompute": "#c9a227", "backward": "#3b7dd8",
+const COLORS = {"forward": "#3f9d6b", "recompute": "#c9a227", "backward": "#3b7dd8",
   "weights in": "#8c6bd1", "gather": "#b48bc9", "gradient out": "#d9593d", "reduce": "#d98880",
   "update": "#7f8c8d", "stash in": "#2a9d9d", "stash out": "#1d7a8c", "activations in": "#e08a1e",
   "activations out": "#b8651b", "receive": "#5f7fa3", "send": "#4fb3d9", "delete": "#6e7681",
@@ -24,25 +24,26 @@ class Gantt {
     byId("legend").replaceChildren(...this.legend());
   }
 
-  // A row for every stream that does something.
+  // A row for every stream that is used.
   layOut() {
-    const {steps, streams, plan} = this.schedule;
-    const used = new Set(steps.map(step => step[STEP.gpu] + "," + step[STEP.stream]));
+    const {steps: actions, streams, plan} = this.schedule;
+    const used = new Set(actions.map(action => action[ACTION.gpu] + "," + action[ACTION.stream]));
     this.rows = [];
     let y = GANTT.top;
     for (let gpu = 0; gpu < plan.gpus; ++gpu) {
       if (gpu) y += GANTT.gap;
       streams.forEach((name, stream) => {
         if (!used.has(gpu + "," + stream)) return;
-        const own = steps.filter(step => step[STEP.gpu] === gpu && step[STEP.stream] === stream);
-        this.rows.push({label: "GPU " + gpu + "  " + name, y, steps: own});
+        const own = actions.filter(action => action[ACTION.gpu] === gpu
+          && action[ACTION.stream] === stream);
+        this.rows.push({label: "GPU " + gpu + "  " + name, y, actions: own});
         y += GANTT.row;
       });
     }
     this.canvas.style.height = y + 8 + "px";
   }
 
-  kindOf(step) { return this.schedule.kinds[step[STEP.kind]]; }
+  kindOf(action) { return this.schedule.kinds[action[ACTION.kind]]; }
   width() { return Math.max(this.canvas.clientWidth - GANTT.left - GANTT.right, 1); }
   xOf(time) {
     return GANTT.left + (time - this.view.from) / (this.view.until - this.view.from) * this.width();
@@ -66,39 +67,41 @@ class Gantt {
     context.beginPath();
     context.rect(GANTT.left, 0, this.width(), height);
     context.clip();
-    for (const {y, steps} of this.rows) for (const step of steps) this.drawStep(context, step, y);
+    for (const {y, actions} of this.rows) {
+      for (const action of actions) this.drawAction(context, action, y);
+    }
     context.restore();
   }
-  drawStep(context, step, y) {
-    if (step[STEP.end] < this.view.from || step[STEP.start] > this.view.until) return;
-    const x = this.xOf(step[STEP.start]);
-    context.fillStyle = STEP_COLORS[this.kindOf(step)] ?? REST;
-    context.fillRect(x, y + 1, Math.max(.7, this.xOf(step[STEP.end]) - x - .3), GANTT.row - 3);
+  drawAction(context, action, y) {
+    if (action[ACTION.end] < this.view.from || action[ACTION.start] > this.view.until) return;
+    const x = this.xOf(action[ACTION.start]);
+    context.fillStyle = COLORS[this.kindOf(action)] ?? REST;
+    context.fillRect(x, y + 1, Math.max(.7, this.xOf(action[ACTION.end]) - x - .3), GANTT.row - 3);
   }
 
-  stepAt(event) {
+  actionAt(event) {
     const {from, until} = this.view, time = from + (event.offsetX - GANTT.left) / this.width()
       * (until - from), slack = 2 * (until - from) / this.width();
     const row = this.rows.find(({y}) => event.offsetY >= y && event.offsetY < y + GANTT.row);
-    return row?.steps.find(step => time >= step[STEP.start] - slack
-      && time <= step[STEP.end] + slack);
+    return row?.actions.find(action => time >= action[ACTION.start] - slack
+      && time <= action[ACTION.end] + slack);
   }
   hover(event) {
-    const step = this.stepAt(event);
-    if (!step || event.buttons) return tip.hide();
-    const lines = [this.kindOf(step) + ", task " + step[STEP.task],
-      "layers " + step[STEP.first] + " to " + step[STEP.last],
-      "samples " + step[STEP.from] + " to " + (step[STEP.until] - 1)];
-    if (step[STEP.bytes]) lines.push(size(step[STEP.bytes]));
-    lines.push(step[STEP.start].toFixed(4) + " to " + step[STEP.end].toFixed(4) + " s ("
-      + ((step[STEP.end] - step[STEP.start]) * 1000).toFixed(2) + " ms)");
+    const action = this.actionAt(event);
+    if (!action || event.buttons) return tip.hide();
+    const lines = [this.kindOf(action) + ", task " + action[ACTION.task],
+      "layers " + action[ACTION.first] + " to " + action[ACTION.last],
+      "samples " + action[ACTION.from] + " to " + (action[ACTION.until] - 1)];
+    if (action[ACTION.bytes]) lines.push(size(action[ACTION.bytes]));
+    lines.push(action[ACTION.start].toFixed(4) + " to " + action[ACTION.end].toFixed(4) + " s ("
+      + ((action[ACTION.end] - action[ACTION.start]) * 1000).toFixed(2) + " ms)");
     tip.show(event, lines.join("\n"));
   }
 
   legend() {
-    return [...new Set(this.schedule.steps.map(step => this.kindOf(step)))].map(kind => {
+    return [...new Set(this.schedule.steps.map(action => this.kindOf(action)))].map(kind => {
       const box = element("i");
-      box.style.background = STEP_COLORS[kind] ?? REST;
+      box.style.background = COLORS[kind] ?? REST;
       return element("span", {}, box, element("b", {}, kind));
     });
   }
