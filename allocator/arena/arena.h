@@ -71,6 +71,17 @@ class Arena {
   absl::Status Expose(absl::Span<const Address> blocks);
 
   absl::StatusOr<BlockInfo> Query(Address address);
+  // The block that `inside` points into.
+  absl::StatusOr<BlockInfo> QueryInside(Address inside);
+
+  // What is reserved as long as the arena lives: every block is in there, and nobody else's memory.
+  struct Addresses {
+    Address home = 0;
+    Bytes home_bytes = 0;
+    Address alias = 0;
+    Bytes alias_bytes = 0;
+  };
+  Addresses GetAddresses();
 
   // Gives free chunks back to the driver until at most `keep` bytes are reserved; waits for
   // streams.

@@ -47,6 +47,7 @@ struct BlockInfo {
   Bytes bytes = 0;  // usable from the block's address
   std::uint64_t key = 0;
   std::uint64_t seams = 0;
+  Address address = 0;
 };
 
 struct SpaceOptions {
@@ -176,6 +177,9 @@ class Space {
   std::vector<Piece> Pieces() const;
   // Nothing if there is no block at `address`.
   std::optional<BlockInfo> Describe(Address address) const;
+  // Nothing if `inside` points into no block. Takes long for those on the floor and for stitched
+  // ones: O(blocks).
+  std::optional<BlockInfo> DescribeAround(Address inside) const;
   Bytes used() const { return heap_.used_bytes() + floor_used_ - absent_bytes_; }
   Bytes free_bytes(Pool pool) const {
     const Bytes on_floor = pool == Pool::kLarge ? heap_.held_bytes() - floor_used_ : 0;
@@ -197,6 +201,7 @@ class Space {
   Driver& driver() const { return home_->driver(); }
   const Heap& heap() const { return heap_; }
   const HomeSpace& home() const { return *home_; }
+  const AliasSpace& aliases() const { return *aliases_; }
   const Stitcher& stitcher() const { return stitcher_; }
   const PointerMap& pointers() const { return pointers_; }
   // Nothing for a stream that was never seen.

@@ -70,6 +70,8 @@ class AliasSpace {
 
   const Alias& alias(AliasId id) const { return aliases_[id]; }
   Address address(AliasId id) const { return base_ + aliases_[id].offset; }
+  Address base() const { return base_; }
+  Bytes capacity() const { return capacity_; }
   bool Contains(Address address) const { return address - base_ < capacity_; }
 
   std::uint64_t mappings() const { return mappings_; }  // of all aliases together
