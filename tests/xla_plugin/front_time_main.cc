@@ -30,7 +30,8 @@ stream of its own, at 1 and at 4 threads (wall time by the pairs of one thread):
   pool      cuMemAllocFromPoolAsync, which XLA calls, cuMemFreeAsync
   default   cuMemAllocAsync, cuMemFreeAsync on the default stream
   arena     thimble_allocate, thimble_free: no front
-The driver is the simulated one, whose calls take locks of its own. The best of five repetitions.
+The driver is the simulated one, whose calls take locks of its own. The best of many short
+repetitions.
 )";
 
 constexpr const char* kDriver = "tests/simgpu/driver/libcuda.so.1";
@@ -105,8 +106,8 @@ int CallsPerPair(const Driver& driver, Way way) {
 }
 
 double NanosecondsPerPair(const Driver& driver, Way way, int threads) {
-  constexpr int kPairs = 100000;
-  constexpr int kRepetitions = 5;
+  constexpr int kPairs = 2000;
+  constexpr int kRepetitions = 300;
   double best = std::numeric_limits<double>::max();
   for (int repetition = 0; repetition < kRepetitions; ++repetition) {
     std::atomic<int> ready{0};
