@@ -116,6 +116,10 @@ thimble_stats ToC(const ArenaStats& stats) {
   return out;
 }
 
+thimble_block_info ToC(const BlockInfo& info) {
+  return {0, info.bytes, info.key, info.seams, info.address};
+}
+
 thimble_oom ToC(const OomReport& report) {
   thimble_oom out = {};
   out.kind = static_cast<thimble_oom_kind>(report.kind);
@@ -307,7 +311,25 @@ thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_bl
   if (info == nullptr) return NullArgument("info");
   return With(arena, [&](Arena& own) -> absl::Status {
     THIMBLE_ASSIGN_OR_RETURN(const auto known, own.Query(reinterpret_cast<Address>(block)));
-    return thimble::CopyOut(thimble_block_info{0, known.bytes, known.key, known.seams}, info);
+    return thimble::CopyOut(thimble::ToC(known), info);
+  });
+}
+
+thimble_status thimble_query_inside(thimble_arena* arena, const void* address,
+                                    thimble_block_info* info) {
+  if (info == nullptr) return NullArgument("info");
+  return With(arena, [&](Arena& own) -> absl::Status {
+    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.QueryInside(reinterpret_cast<Address>(address)));
+    return thimble::CopyOut(thimble::ToC(known), info);
+  });
+}
+
+thimble_status thimble_get_addresses(thimble_arena* arena, thimble_addresses* addresses) {
+  if (addresses == nullptr) return NullArgument("addresses");
+  return With(arena, [&](Arena& own) {
+    const auto [home, alias] = own.AddressRanges();
+    return thimble::CopyOut(
+        thimble_addresses{0, home.begin, home.bytes(), alias.begin, alias.bytes()}, addresses);
   });
 }
 

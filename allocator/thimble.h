@@ -116,9 +116,10 @@ thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream);
 
 typedef struct thimble_block_info {
   size_t struct_size;
-  uint64_t bytes; /* usable from its address: the request, rounded up to 256 */
-  uint64_t key;   /* who asked; 0 for blocks of up to 4 KiB: threads pass them on */
-  uint64_t seams; /* places where it jumps in physical memory: 0 unless stitched */
+  uint64_t bytes;   /* usable from its address: the request, rounded up to 256 */
+  uint64_t key;     /* who asked; 0 for blocks of up to 4 KiB: threads pass them on */
+  uint64_t seams;   /* places where it jumps in physical memory: 0 unless stitched */
+  uint64_t address; /* where it begins */
 } thimble_block_info;
 
 /* Swapping (option swap:auto): when memory is short, the bytes of blocks that nobody uses move to
@@ -147,6 +148,22 @@ thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, s
 
 /* What is known about a block that is held now. */
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info);
+
+/* The same about the block that `address` points into. */
+thimble_status thimble_query_inside(thimble_arena* arena, const void* address,
+                                    thimble_block_info* info);
+
+/* The two ranges that an arena has reserved for as long as it lives: all its blocks are in them,
+ * and nobody else's memory is. */
+typedef struct thimble_addresses {
+  size_t struct_size;
+  uint64_t home; /* most blocks */
+  uint64_t home_bytes;
+  uint64_t alias; /* stitched ones */
+  uint64_t alias_bytes;
+} thimble_addresses;
+
+thimble_status thimble_get_addresses(thimble_arena* arena, thimble_addresses* addresses);
 
 /* A uint64_t for every statistic of allocator/base/statistics.def, which says what they mean. One
  * sum is exact at every call:

@@ -340,6 +340,16 @@ absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   return *info;
 }
 
+absl::StatusOr<BlockInfo> Arena::QueryInside(Address inside) {
+  MutexLock lock(&mutex_);
+  const std::optional<BlockInfo> info = space_->DescribeAround(inside);
+  if (!info.has_value() || MarkAt(info->address).state == SmallMarks::State::kCached) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%#x is in no block that is held now", inside));
+  }
+  return *info;
+}
+
 absl::Status Arena::Trim(Bytes keep, Bytes* released) {
   const Operation operation(this);
   return TrimLocked(keep, released);

@@ -71,6 +71,8 @@ class Arena {
   absl::Status Expose(absl::Span<const Address> blocks);
 
   absl::StatusOr<BlockInfo> Query(Address address);
+  // The block that `inside` points into.
+  absl::StatusOr<BlockInfo> QueryInside(Address inside);
 
   // Gives free chunks back to the driver until at most `keep` bytes are reserved; waits for
   // streams.
@@ -92,7 +94,8 @@ class Arena {
   absl::StatusOr<MarkedPeaks> PeaksSince(PeakMark mark);
   absl::Status RemovePeakMark(PeakMark mark);
 
-  // The addresses in which all blocks are, now and later.
+  // The addresses that are reserved as long as the arena lives: those of home and of aliases. Every
+  // block is in there, and nobody else's memory.
   std::array<Extent, 2> AddressRanges();
 
   OomReport LastOom();

@@ -50,6 +50,7 @@ struct BlockInfo {
   Bytes bytes = 0;  // usable from the block's address
   std::uint64_t key = 0;
   std::uint64_t seams = 0;
+  Address address = 0;
 };
 
 struct SpaceOptions {
@@ -166,6 +167,9 @@ class Space {
   std::vector<Piece> Pieces() const;
   // Nothing if there is no block at `address`.
   std::optional<BlockInfo> Describe(Address address) const;
+  // Nothing if `inside` points into no block. Takes long for blocks in the plan area and for
+  // stitched ones: O(blocks).
+  std::optional<BlockInfo> DescribeAround(Address inside) const;
   Bytes used() const { return heap_.used_bytes() + plan_area_used_ - absent_bytes_; }
   Bytes free_bytes(Pool pool) const {
     const Bytes in_plan_area = pool == Pool::kLarge ? heap_.held_bytes() - plan_area_used_ : 0;
@@ -184,7 +188,6 @@ class Space {
   // Whether a request of this size is served from slabs.
   bool IsSmall(Bytes bytes) const { return bytes < small_limit_; }
 
-  // The addresses of all blocks: home and aliases.
   std::array<Extent, 2> AddressRanges() const {
     return {Extent{home_->base(), home_->base() + home_->capacity()}, aliases_->addresses()};
   }

@@ -26,12 +26,32 @@ std::optional<BlockInfo> Space::Describe(Address address) const {
   if (id == kNoBlock) return std::nullopt;
   if (IsInPlanArea(id)) {
     const SiteId site = SiteInPlanArea(id);
-    return BlockInfo{planner_->ExtentOf(site).bytes(), planner_->KeyOf(site), 0};
+    return BlockInfo{planner_->ExtentOf(site).bytes(), planner_->KeyOf(site), 0, address};
   }
   const Block& first = heap_.block(id);
-  BlockInfo info = {BytesOf(first) - first.padding, first.key, 0};
+  BlockInfo info = {BytesOf(first) - first.padding, first.key, 0, address};
   for (BlockId next = first.chain; next != kNoBlock; next = heap_.block(next).chain) ++info.seams;
   return info;
+}
+
+std::optional<BlockInfo> Space::DescribeAround(Address inside) const {
+  if (std::optional<BlockInfo> info = Describe(inside)) return info;
+  const auto around = [&](Address address) {
+    std::optional<BlockInfo> info = Describe(address);
+    return info.has_value() && inside - address < info->bytes ? info : std::nullopt;
+  };
+  if (IsHome(inside)) {
+    if (HomeOffset(inside) >= heap_.end()) return std::nullopt;
+    const Block& block = heap_.block(heap_.At(HomeOffset(inside)));
+    if (block.state != BlockState::kHeld) {
+      return around(home_->base() + block.offset + block.padding);
+    }
+  }
+  Address below = 0;  // the last block that begins there
+  pointers_.ForEach([&](Address address, BlockId) {
+    if (address <= inside) below = std::max(below, address);
+  });
+  return around(below);
 }
 
 std::vector<SiteId> Space::SitesInPlanArea() const {

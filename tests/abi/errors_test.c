@@ -15,6 +15,11 @@ static void NullArgumentsAreNamed(thimble_arena* arena) {
   EXPECT_INVALID(thimble_free(NULL, NULL, 0), "arena is null");
   EXPECT_INVALID(thimble_query(NULL, arena, &info), "arena is null");
   EXPECT_INVALID(thimble_query(arena, arena, NULL), "info is null");
+  thimble_addresses addresses = {.struct_size = sizeof(addresses)};
+  EXPECT_INVALID(thimble_query_inside(NULL, arena, &info), "arena is null");
+  EXPECT_INVALID(thimble_query_inside(arena, arena, NULL), "info is null");
+  EXPECT_INVALID(thimble_get_addresses(NULL, &addresses), "arena is null");
+  EXPECT_INVALID(thimble_get_addresses(arena, NULL), "addresses is null");
   EXPECT_INVALID(thimble_get_stats(NULL, &stats), "arena is null");
   EXPECT_INVALID(thimble_get_stats(arena, NULL), "stats is null");
   EXPECT_INVALID(thimble_reset_peaks(NULL), "arena is null");

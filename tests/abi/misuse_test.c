@@ -102,6 +102,7 @@ static void StructsOfOtherVersionsAreFilledAsFarAsTheyGo(thimble_arena* arena) {
   void* const block = Allocate(arena, 100000);
   EXPECT_STRUCT_RULES(thimble_stats, thimble_get_stats(arena, &out.known));
   EXPECT_STRUCT_RULES(thimble_block_info, thimble_query(arena, block, &out.known));
+  EXPECT_STRUCT_RULES(thimble_addresses, thimble_get_addresses(arena, &out.known));
   EXPECT_STRUCT_RULES(thimble_oom, thimble_explain(arena, &out.known));
   EXPECT_OK(thimble_free(arena, block, 0));
 }

@@ -52,9 +52,40 @@ static void QueryTellsSizeKeyAndAlignmentHolds(thimble_arena* arena) {
     thimble_block_info info = {.struct_size = sizeof(info)};
     EXPECT_OK(thimble_query(arena, block, &info));
     EXPECT(info.bytes >= 10000 && info.key == 77 && info.seams == 0);
+    EXPECT(info.address == (uintptr_t)block);
     Fill(block, info.bytes, 3);
     EXPECT_OK(thimble_free(arena, block, 0));
   }
+}
+
+static void ABlockIsFoundByEachOfItsBytes(thimble_arena* arena) {
+  static const size_t sizes[] = {1, 256, 700, 4096, 100000, 3 * kMiB};
+  thimble_addresses reserved = {.struct_size = sizeof(reserved)};
+  EXPECT_OK(thimble_get_addresses(arena, &reserved));
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+    void* allocated[2];
+    for (int j = 0; j < 2; ++j) {
+      EXPECT_OK(thimble_allocate(arena, sizes[i], 0, 0, 0, &allocated[j]));
+    }
+    char* const block = allocated[0];
+    void* const neighbour = allocated[1];
+    EXPECT((uintptr_t)block - reserved.home < reserved.home_bytes ||
+           (uintptr_t)block - reserved.alias < reserved.alias_bytes);
+    const size_t steps[] = {0, sizes[i] / 2, sizes[i] - 1};
+    for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); ++j) {
+      thimble_block_info info = {.struct_size = sizeof(info)};
+      EXPECT_OK(thimble_query_inside(arena, block + steps[j], &info));
+      EXPECT(info.address == (uintptr_t)block && info.bytes >= sizes[i]);
+    }
+    EXPECT_OK(thimble_free(arena, block, 0));
+    thimble_block_info info = {.struct_size = sizeof(info)};
+    EXPECT_INVALID(thimble_query_inside(arena, block, &info), "no block that is held now");
+    EXPECT_OK(thimble_query_inside(arena, neighbour, &info));
+    EXPECT_OK(thimble_free(arena, neighbour, 0));
+  }
+  int foreign = 0;
+  thimble_block_info info = {.struct_size = sizeof(info)};
+  EXPECT_INVALID(thimble_query_inside(arena, &foreign, &info), "no block that is held now");
 }
 
 static void ZeroBytesAreANullBlock(thimble_arena* arena) {
@@ -76,6 +107,8 @@ static void AStitchedBlockIsOneRangeOfAddresses(thimble_arena* arena) {
   thimble_block_info info = {.struct_size = sizeof(info)};
   EXPECT_OK(thimble_query(arena, block, &info));
   EXPECT(info.seams == 3);
+  EXPECT_OK(thimble_query_inside(arena, (char*)block + 3 * kMiB, &info));
+  EXPECT(info.address == (uintptr_t)block && info.seams == 3);
   Fill(block, 4 * kMiB, 9);
   for (int i = 1; i < kPieces; i += 2) Fill(pieces[i], kMiB, 100u + (unsigned)i);
   EXPECT(Holds(block, 4 * kMiB, 9));
@@ -271,6 +304,7 @@ int main(void) {
 
   BlocksKeepTheirContents(arena);
   QueryTellsSizeKeyAndAlignmentHolds(arena);
+  ABlockIsFoundByEachOfItsBytes(arena);
   ZeroBytesAreANullBlock(arena);
   AStitchedBlockIsOneRangeOfAddresses(arena);
   ExplainTellsWhyARequestFailed(arena);

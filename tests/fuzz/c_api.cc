@@ -142,6 +142,12 @@ class HostileCaller {
     Fill<thimble_block_info>([&](auto* arena, auto* out) {
       const thimble_status status = thimble_query(arena, block, out);
       FUZZ_EXPECT(status != THIMBLE_OK || IsHeld(block));
+      thimble_block_info around = {};
+      around.struct_size = sizeof(around);
+      if (thimble_query_inside(arena, block, &around) == THIMBLE_OK) {
+        FUZZ_EXPECT(IsHeld(reinterpret_cast<void*>(around.address)));
+        FUZZ_EXPECT(reinterpret_cast<std::uintptr_t>(block) - around.address < around.bytes);
+      }
       return status;
     });
   }

@@ -195,6 +195,13 @@ TEST_F(SpaceTest, StatisticsOfAStitchedBlock) {
   EXPECT_EQ(info->seams, 3u);
   EXPECT_FALSE(space_->IsHome(address));
   EXPECT_FALSE(space_->Describe(address + kUnit).has_value());
+  for (const Bytes inside : {Bytes{0}, Bytes{1}, 3 * kSlot, 4 * kSlot - 1}) {
+    const std::optional<BlockInfo> around = space_->DescribeAround(address + inside);
+    ASSERT_TRUE(around.has_value()) << inside;
+    EXPECT_EQ(around->address, address);
+    EXPECT_EQ(around->bytes, 4 * kSlot);
+  }
+  EXPECT_FALSE(space_->DescribeAround(address + 4 * kSlot).has_value());
 }
 
 // P6: as long as one stream asks, what has a place in the plan is handed out past the heap.
@@ -228,6 +235,8 @@ TEST_F(SpaceTest, APlanServesOneStreamPastTheHeapAndTwoFromIt) {
   ASSERT_EQ(space_->plan_stats().plans, 1u);
   const Address first = ask(1, kFirst);
   EXPECT_EQ(space_->used(), kSlot);
+  EXPECT_EQ(space_->DescribeAround(first + kSlot - 1).value_or(BlockInfo{}).address, first);
+  EXPECT_FALSE(space_->DescribeAround(first + kSlot).has_value());
   EXPECT_EQ(space_->heap().used_bytes(), 0u);
   EXPECT_EQ(space_->heap().held_bytes(), 8 * kSlot);
   const Address second = ask(2, kSecond);

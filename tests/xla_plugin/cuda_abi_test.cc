@@ -16,6 +16,7 @@ static_assert(std::is_same_v<ours::CUdevice, CUdevice>);
 static_assert(std::is_same_v<ours::CUdeviceptr, CUdeviceptr>);
 static_assert(sizeof(ours::CUcontext) == sizeof(CUcontext));
 static_assert(sizeof(ours::CUstream) == sizeof(CUstream));
+static_assert(sizeof(ours::CUgreenCtx) == sizeof(CUgreenCtx));
 static_assert(sizeof(ours::CUmemoryPool) == sizeof(CUmemoryPool));
 static_assert(sizeof(ours::CUmemAccessDesc) == sizeof(CUmemAccessDesc));
 static_assert(offsetof(ours::CUmemAccessDesc, flags) == offsetof(CUmemAccessDesc, flags));

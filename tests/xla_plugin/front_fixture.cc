@@ -12,12 +12,37 @@ constexpr const char* kDriver = "tests/simgpu/driver/libcuda.so.1";
 
 std::string IllegalPath() { return testing::TempDir() + "/illegal.txt"; }
 
+std::mutex seen_mutex;
+std::vector<std::string> seen;  // names of calls
+
+void See(const char* line) {
+  const std::lock_guard lock(seen_mutex);
+  const std::string text = line;
+  seen.push_back(text.substr(0, text.find(' ')));
+}
+
 }  // namespace
 
 std::string IllegalCalls() {
   std::ostringstream text;
   text << std::ifstream(IllegalPath()).rdbuf();
   return text.str();
+}
+
+std::vector<std::string> DriverCalls(const std::function<void()>& body) {
+  void* function = nullptr;
+  int status = 0;
+  EXPECT_EQ(cuGetProcAddress_v2("simgpu_watch", &function, 12000, 0, &status), kSuccess);
+  const auto watch = reinterpret_cast<void (*)(void (*)(const char*))>(function);
+  watch(See);
+  {
+    const std::lock_guard lock(seen_mutex);
+    seen.clear();
+  }
+  body();
+  watch(nullptr);
+  const std::lock_guard lock(seen_mutex);
+  return seen;
 }
 
 // --- Gate ----------------------------------------------------------------------------------------

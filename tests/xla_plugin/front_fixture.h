@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -23,7 +24,10 @@ extern const char* const kFrontConf;
 // Calls that break CUDA's rules, one per line; the simulator writes them down.
 std::string IllegalCalls();
 
-// A function of the driver that the front only forwards.
+// The calls that reach the driver while `body` runs, on any thread, by their names.
+std::vector<std::string> DriverCalls(const std::function<void()>& body);
+
+// A function as programs find it: the front's own, or the driver's or the simulator's.
 template <typename... Arguments>
 CUresult Forwarded(const char* name, Arguments... arguments) {
   void* function = nullptr;

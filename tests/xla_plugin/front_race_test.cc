@@ -1,5 +1,6 @@
 // Many threads, streams and devices at once: no block is handed out twice, and all come back.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <random>
 #include <thread>
@@ -41,6 +42,16 @@ class Ledger {
 
 class FrontRace : public FrontTest {
  protected:
+  // Whoever asks about any of its bytes is told the block as it was asked for.
+  static void ExpectWhole(const Held& block, std::size_t inside) {
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;
+    EXPECT_EQ(cuMemGetAddressRange_v2(&base, &bytes, block.pointer + inside % block.bytes),
+              kSuccess);
+    EXPECT_EQ(base, block.pointer);
+    EXPECT_EQ(bytes, block.bytes);
+  }
+
   void Work(int seed, CUstream stream, int device, Ledger* ledger) {
     UseDevice(device);
     std::mt19937 random(static_cast<unsigned>(seed));
@@ -52,6 +63,7 @@ class FrontRace : public FrontTest {
         block.pointer = plain ? AllocatePlain(block.bytes) : Allocate(block.bytes, stream, device);
         ledger->Add(block);
         held.push_back(block);
+        ExpectWhole(held[random() % held.size()], random());
       } else if (!held.empty()) {
         const Held block = held[random() % held.size()];
         held.erase(std::find_if(held.begin(), held.end(),
@@ -84,6 +96,49 @@ TEST_F(FrontRace, NoBlockIsHandedOutTwice) {
   }
   for (std::thread& thread : threads) thread.join();
   UseDevice(0);
+}
+
+TEST_F(FrontRace, OfSeveralThreadsThatFreeOneGetsTheBlock) {
+  constexpr int kBlocks = 500;
+  const CUstream stream = NewStream();
+  std::vector<CUdeviceptr> blocks;
+  for (std::size_t i = 0; i < kBlocks; ++i) blocks.push_back(Allocate(1 + 97 * i, stream));
+  std::atomic<int> freed{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      UseDevice(0);
+      for (const CUdeviceptr block : blocks) {
+        const CUresult result = cuMemFreeAsync(block, stream);
+        EXPECT_TRUE(result == kSuccess || result == kInvalidValue) << result;
+        if (result == kSuccess) ++freed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(freed, kBlocks);
+}
+
+// What is remembered of streams is forgotten on all threads at once.
+TEST_F(FrontRace, StreamsComeAndGoWhileOthersAreUsed) {
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      const int device = thread % 2;
+      UseDevice(device);
+      for (int round = 0; round < 50; ++round) {
+        CUstream stream = nullptr;
+        EXPECT_EQ(Real().cuStreamCreate(&stream, kNonBlocking), kSuccess);
+        for (int again = 0; again < 3; ++again) {
+          CUdeviceptr pointer = 0;
+          EXPECT_EQ(cuMemAllocAsync(&pointer, 5000, stream), kSuccess);
+          Free(pointer, stream);
+        }
+        EXPECT_EQ(cuStreamDestroy_v2(stream), kSuccess);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

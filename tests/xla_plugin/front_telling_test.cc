@@ -107,6 +107,29 @@ TEST_F(FrontTest, ABlockIsWholeToWhoeverAsksForItsRange) {
   Free(block, stream);
 }
 
+TEST_F(FrontTest, AStitchedBlockIsWholeToo) {
+  constexpr int kPieces = 500;
+  const CUstream stream = NewStream();
+  std::vector<CUdeviceptr> pieces;
+  for (int i = 0; i < kPieces; ++i) pieces.push_back(Allocate(2 * kMiB, stream));
+  for (int i = 0; i < kPieces; i += 2) Free(pieces[static_cast<std::size_t>(i)], stream);
+  const std::size_t odd = 300;
+  for (const std::size_t asked : {64 * kMiB + odd, 60 * kMiB + 1, 64 * kMiB, 62 * kMiB + odd}) {
+    const std::uint64_t before = StatsOf(0).stitches;
+    const CUdeviceptr block = Allocate(asked, stream);
+    EXPECT_GT(StatsOf(0).stitches, before);
+    for (const std::size_t inside : {std::size_t{0}, std::size_t{1}, 33 * kMiB, asked - 1}) {
+      CUdeviceptr base = 0;
+      std::size_t bytes = 0;
+      EXPECT_EQ(cuMemGetAddressRange_v2(&base, &bytes, block + inside), kSuccess);
+      EXPECT_EQ(base, block);
+      EXPECT_EQ(bytes, asked);
+    }
+    Free(block, stream);
+  }
+  for (int i = 1; i < kPieces; i += 2) Free(pieces[static_cast<std::size_t>(i)], stream);
+}
+
 TEST_F(FrontTest, NoOtherProcessMapsABlock) {
   const CUdeviceptr block = AllocatePlain(kMiB);
   CUipcMemHandle handle;

@@ -73,6 +73,37 @@ TEST_F(FrontTest, MemoryOfTheDriverGoesBackToTheDriver) {
   EXPECT_EQ(cuMemFree_v2(0), kSuccess);
 }
 
+TEST_F(FrontTest, ABlockIsFreedOnceAndByItsOwnAddress) {
+  const CUstream stream = NewStream();
+  for (const std::size_t bytes : {std::size_t{700}, 100 * kMiB / 1000, 3 * kMiB}) {
+    const CUdeviceptr block = Allocate(bytes, stream);
+    for (const CUdeviceptr inside : {block + 1, block + 256}) {
+      EXPECT_EQ(cuMemFreeAsync(inside, stream), kInvalidValue);
+      EXPECT_EQ(cuMemFree_v2(inside), kInvalidValue);
+    }
+    CUdeviceptr base = 0;
+    std::size_t found = 0;
+    EXPECT_EQ(cuMemGetAddressRange_v2(&base, &found, block), kSuccess) << "still held";
+    EXPECT_EQ(found, bytes);
+    Free(block, stream);
+    EXPECT_EQ(cuMemFreeAsync(block, stream), kInvalidValue);
+    EXPECT_EQ(cuMemFree_v2(block), kInvalidValue);
+  }
+}
+
+TEST_F(FrontTest, AFreeThatFailsLeavesTheBlock) {
+  const CUdeviceptr block = AllocatePlain(kMiB + 1);
+  Forwarded("simgpu_fault", "cuCtxSynchronize@1");
+  EXPECT_NE(cuMemFree_v2(block), kSuccess);
+  Forwarded("simgpu_fault", "");
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  EXPECT_EQ(cuMemGetAddressRange_v2(&base, &bytes, block + kMiB), kSuccess);
+  EXPECT_EQ(base, block);
+  EXPECT_EQ(bytes, kMiB + 1);
+  EXPECT_EQ(cuMemFree_v2(block), kSuccess);
+}
+
 TEST_F(FrontTest, NothingAndNowhereAreRefusedAsTheDriverDoes) {
   CUdeviceptr pointer = 0;
   EXPECT_EQ(cuMemAllocFromPoolAsync(&pointer, 0, PoolOf(0), nullptr), kInvalidValue);

@@ -9,7 +9,7 @@
 namespace thimble::xla {
 namespace {
 
-std::uint64_t NumberOf(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream); }
+std::uint64_t AsNumber(CUstream stream) { return reinterpret_cast<std::uintptr_t>(stream); }
 
 void* AsBlock(CUdeviceptr pointer) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer));
@@ -45,7 +45,14 @@ std::string Device::TryMakeArena() {
     thimble_destroy(made);
     return "the driver makes no stream, error " + std::to_string(result);
   }
-  streams_ = std::make_unique<StreamTable>(primary_);
+  thimble_addresses addresses = {};
+  addresses.struct_size = sizeof(addresses);
+  thimble_get_addresses(made, &addresses);
+  sizes_ = BlockSizes::Create(addresses);
+  if (sizes_ == nullptr) {
+    thimble_destroy(made);
+    return "no addresses are left for a table of block sizes";
+  }
   arena_.store(made, std::memory_order_release);
   return "";
 }
@@ -66,28 +73,43 @@ CUresult Device::AddPeer(int peer) {
 
 // --- Blocks --------------------------------------------------------------------------------------
 
-CUresult Device::Allocate(std::size_t bytes, std::optional<CUstream> stream, CUdeviceptr* pointer) {
-  std::uint64_t number = NumberOf(quiet_);
-  if (stream.has_value()) number = streams_->NumberOf(*stream).value_or(number);
+CUresult Device::Allocate(std::size_t bytes, std::optional<LocatedStream> stream,
+                          CUdeviceptr* pointer) {
+  const auto number = stream.has_value() ? NumberOf(*stream) : std::nullopt;
   void* block = nullptr;
-  const thimble_status status =
-      thimble_allocate(arena(), bytes, /*alignment=*/0, number, /*key=*/0, &block);
+  const thimble_status status = thimble_allocate(
+      arena(), bytes, /*alignment=*/0, number.value_or(AsNumber(quiet_)), /*key=*/0, &block);
   if (status == THIMBLE_OUT_OF_MEMORY) failure_.Set(bytes, Named(thimble_last_error()));
   if (status != THIMBLE_OK) return ToResult(status);
   failure_.Fits(bytes);
   *pointer = reinterpret_cast<std::uintptr_t>(block);
+  sizes_->Set(*pointer, bytes);
   return kSuccess;
 }
 
-CUresult Device::Free(CUdeviceptr pointer, std::optional<CUstream> stream) {
-  if (stream.has_value()) {
-    if (const auto number = streams_->NumberOf(*stream)) {
-      return ToResult(thimble_free(arena(), AsBlock(pointer), *number));
-    }
+CUresult Device::Free(CUdeviceptr pointer, std::optional<LocatedStream> stream) {
+  const auto number = stream.has_value() ? NumberOf(*stream) : std::nullopt;
+  if (!number.has_value()) {
+    const CUresult result = stream.has_value() ? Synchronize(stream->handle) : Synchronize();
+    if (result != kSuccess) return result;
   }
-  const CUresult result = stream.has_value() ? Synchronize(*stream) : Synchronize();
-  if (result != kSuccess) return result;
-  return ToResult(thimble_free(arena(), AsBlock(pointer), NumberOf(quiet_)));
+  return ToResult(thimble_free(arena(), AsBlock(pointer), number.value_or(AsNumber(quiet_))));
+}
+
+std::optional<HeldBlock> Device::Find(CUdeviceptr inside) const {
+  thimble_block_info info = {};
+  info.struct_size = sizeof(info);
+  if (!Contains(inside) || thimble_query_inside(arena(), AsBlock(inside), &info) != THIMBLE_OK) {
+    return std::nullopt;
+  }
+  const HeldBlock block = {info.address, sizes_->Get(info.address, info.bytes)};
+  return inside - block.address < block.bytes ? std::optional(block) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Device::NumberOf(const LocatedStream& stream) const {
+  const std::uint64_t number = AsNumber(stream.handle);
+  if (number == kPerThreadStream || stream.context != primary_) return std::nullopt;
+  return number == kLegacyStream ? 0 : number;
 }
 
 CUresult Device::Synchronize(CUstream stream) const {
@@ -100,10 +122,17 @@ CUresult Device::Synchronize() const {
   return pushed.result() == kSuccess ? Real().cuCtxSynchronize() : pushed.result();
 }
 
-void Device::ForgetStream(CUstream stream) {
-  if (arena() == nullptr || !streams_->Forget(stream)) return;
+void Device::ForgetStream(const LocatedStream& stream) {
+  if (arena() == nullptr) return;
   // A failure means that the device is lost, and with it every stream.
-  thimble_forget_stream(arena(), NumberOf(stream));
+  if (const auto number = NumberOf(stream)) thimble_forget_stream(arena(), *number);
+}
+
+void Device::UpdateDefaultPool() {
+  const std::lock_guard lock(default_pool_mutex_);
+  CUmemoryPool pool = nullptr;
+  const bool known = Real().cuDeviceGetMemPool(&pool, identity_.handle) == kSuccess;
+  serves_by_default_.store(known && pool == identity_.pool, std::memory_order_relaxed);
 }
 
 // --- Telling -------------------------------------------------------------------------------------

@@ -15,11 +15,10 @@
 #include <vector>
 
 #include "allocator/thimble.h"
-#include "xla_plugin/driver_front/block_table.h"
+#include "xla_plugin/driver_front/block_sizes.h"
 #include "xla_plugin/driver_front/cuda_abi.h"
 #include "xla_plugin/driver_front/last_failure.h"
 #include "xla_plugin/driver_front/settings.h"
-#include "xla_plugin/driver_front/stream_table.h"
 
 namespace thimble::xla {
 
@@ -28,6 +27,18 @@ struct DeviceIdentity {
   CUdevice handle = 0;
   CUmemoryPool pool = nullptr;  // the driver's default pool, whose place the arena takes
   std::size_t total_bytes = 0;
+};
+
+// A block of an arena that is held.
+struct HeldBlock {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;  // as asked for
+};
+
+// A stream and where it is.
+struct LocatedStream {
+  CUstream handle = nullptr;
+  CUcontext context = nullptr;  // nullptr: not known
 };
 
 class Device {
@@ -45,23 +56,45 @@ class Device {
   // The same, but tries to make it; once.
   thimble_arena* MakeArena();
 
-  // To be used in the order of `stream`; without one, at once and anywhere.
-  CUresult Allocate(std::size_t bytes, std::optional<CUstream> stream, CUdeviceptr* pointer);
+  // Whether the arena reserved that address.
+  bool Contains(CUdeviceptr address) const {
+    return arena() != nullptr && sizes_->Contains(address);
+  }
 
-  // Work submitted to `stream` may still use the block; without a stream, any work: it is waited
-  // for.
-  CUresult Free(CUdeviceptr pointer, std::optional<CUstream> stream);
+  // Whether the device's default pool is the one that the arena stands for, not one that somebody
+  // put in its place.
+  bool serves_by_default() const { return serves_by_default_.load(std::memory_order_relaxed); }
+  // Asks the driver; to be called when that may have changed.
+  void UpdateDefaultPool();
+
+  // With an arena only. To be used in the order of `stream`; without one, at once and anywhere.
+  CUresult Allocate(std::size_t bytes, std::optional<LocatedStream> stream, CUdeviceptr* pointer);
+
+  // With an address that Contains() only. Work submitted to `stream` may still use the block;
+  // without a stream, any work: it is waited for.
+  CUresult Free(CUdeviceptr pointer, std::optional<LocatedStream> stream);
+
+  // The block that `inside` points into.
+  std::optional<HeldBlock> Find(CUdeviceptr inside) const;
 
   // `peer` shall reach the blocks. Only possible before the first one is made.
   CUresult AddPeer(int peer);
 
-  // The stream is about to be destroyed.
-  void ForgetStream(CUstream stream);
+  // Waits for what was freed on the stream: it is about to be destroyed or captured.
+  void ForgetStream(const LocatedStream& stream);
+
+  // With it streams can be asked about on a thread that has no context; nullptr before there is an
+  // arena.
+  CUcontext primary() const { return arena() == nullptr ? nullptr : primary_; }
 
   thimble_stats GetStats() const;
 
  private:
   std::string TryMakeArena();
+  // The number of a stream for the arena, which asks the driver in the primary context how far it
+  // has come. Nothing for a stream that it cannot ask so: one of another context, or the per-thread
+  // default stream, which is another one on every thread. The front waits for these instead.
+  std::optional<std::uint64_t> NumberOf(const LocatedStream& stream) const;
   CUresult Synchronize(CUstream stream) const;
   CUresult Synchronize() const;
   // Says what went wrong, unless it is the caller's mistake.
@@ -81,8 +114,10 @@ class Device {
   // Set before arena_ and never changed after it.
   CUcontext primary_ = nullptr;
   CUstream quiet_ = nullptr;  // nothing is ever submitted to it: what is freed on it is free
-  std::unique_ptr<StreamTable> streams_;
+  std::unique_ptr<BlockSizes> sizes_;
   std::atomic<thimble_arena*> arena_{nullptr};
+  std::mutex default_pool_mutex_;  // for asking and setting at once
+  std::atomic<bool> serves_by_default_{true};
 };
 
 }  // namespace thimble::xla

@@ -78,6 +78,7 @@ std::string Front::FindDevices() {
     result = Real().cuDeviceGetDefaultMemPool(&identity.pool, identity.handle);
     if (result != kSuccess) return Failed("cuDeviceGetDefaultMemPool", result);
     devices_.push_back(std::make_unique<Device>(identity, settings_, driver_, failure_));
+    devices_.back()->UpdateDefaultPool();
   }
   return "";
 }
@@ -114,44 +115,67 @@ Device* Front::DeviceOfPool(CUmemoryPool pool) const {
   return nullptr;
 }
 
-Device* Front::DeviceOfStream(CUstream stream) const {
-  CUcontext context = nullptr;
-  if (Real().cuStreamGetCtx(stream, &context) != kSuccess) return nullptr;
-  const PushedContext pushed(context);
-  const Device* const device = pushed.result() == kSuccess ? DeviceOfContext() : nullptr;
-  CUmemoryPool pool = nullptr;
-  if (device == nullptr ||
-      Real().cuDeviceGetMemPool(&pool, device->identity().handle) != kSuccess) {
-    return nullptr;
+Device* Front::DeviceOfAddress(CUdeviceptr address) const {
+  for (const auto& device : devices_) {
+    if (device->Contains(address)) return device.get();
   }
-  return DeviceOfPool(pool);  // nullptr if somebody put a pool of their own in its place
+  return nullptr;
 }
 
-// --- Blocks --------------------------------------------------------------------------------------
-
-CUresult Front::Allocate(Device* device, std::size_t bytes, std::optional<CUstream> stream,
-                         CUdeviceptr* pointer) {
-  HeldBlock block;
-  block.bytes = bytes;
-  block.device = device;
-  const CUresult result = device->Allocate(bytes, stream, &block.address);
-  if (result != kSuccess) return result;
-  try {
-    blocks_.Add(block);
-  } catch (const std::bad_alloc&) {
-    device->Free(block.address, stream);
-    return kOutOfMemory;
-  }
-  *pointer = block.address;
-  return kSuccess;
+void Front::UpdateDefaultPools() {
+  if (!on()) return;
+  for (const auto& device : devices_) device->UpdateDefaultPool();
 }
 
-std::optional<CUresult> Front::Free(CUdeviceptr pointer, std::optional<CUstream> stream) {
-  const std::optional<HeldBlock> block = blocks_.Take(pointer);
-  if (!block.has_value()) return std::nullopt;
-  const CUresult result = block->device->Free(pointer, stream);
-  if (result != kSuccess) blocks_.Add(*block);  // still held
-  return result;
+// --- Streams -------------------------------------------------------------------------------------
+
+Owner Front::OwnerOf(CUstream stream) {
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  if (number == 0 || number == kLegacyStream || number == kPerThreadStream) {
+    return OwnerOfCurrentContext();
+  }
+  if (const auto known = streams_.Find(stream)) return *known;
+  CUcontext any = nullptr;
+  for (const auto& device : devices_) {
+    if (any == nullptr) any = device->primary();
+  }
+  Owner owner;
+  {
+    const PushedContext pushed = PushedContext::IfNone(any);
+    if (Real().cuStreamGetCtx(stream, &owner.context) != kSuccess) return {};
+  }
+  const PushedContext pushed(owner.context);
+  if (pushed.result() == kSuccess) owner.device = DeviceOfContext();
+  if (owner.device != nullptr) streams_.Add(stream, owner);
+  return owner;
+}
+
+Owner Front::OwnerOfCurrentContext() {
+  Owner owner;
+  if (Real().cuCtxGetCurrent(&owner.context) != kSuccess || owner.context == nullptr) return {};
+  if (const auto known = contexts_.Find(owner.context)) return *known;
+  owner.device = DeviceOfContext();
+  if (owner.device != nullptr) contexts_.Add(owner.context, owner);
+  return owner;
+}
+
+LocatedStream Front::Locate(CUstream stream) {
+  const bool is_per_thread = reinterpret_cast<std::uintptr_t>(stream) == kPerThreadStream;
+  return {stream, is_per_thread ? nullptr : OwnerOf(stream).context};
+}
+
+void Front::Forget(CUstream stream) {
+  if (const auto owner = streams_.Remove(stream)) {
+    owner->device->ForgetStream({stream, owner->context});
+  }
+}
+
+void Front::ForgetIf(const std::function<bool(const Owner&)>& condition) {
+  contexts_.RemoveIf(condition);
+  for (const HandleTable::Entry& stream : streams_.RemoveIf(condition)) {
+    stream.owner.device->ForgetStream(
+        {static_cast<CUstream>(const_cast<void*>(stream.handle)), stream.owner.context});
+  }
 }
 
 }  // namespace thimble::xla

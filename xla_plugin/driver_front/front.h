@@ -7,14 +7,15 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "xla_plugin/driver_front/block_table.h"
 #include "xla_plugin/driver_front/cuda_abi.h"
 #include "xla_plugin/driver_front/device.h"
+#include "xla_plugin/driver_front/handle_table.h"
 #include "xla_plugin/driver_front/last_failure.h"
 #include "xla_plugin/driver_front/settings.h"
 
@@ -37,27 +38,35 @@ class Front {
   Device* DeviceOf(int ordinal) const;
   Device* DeviceOfContext() const;  // the current one
   Device* DeviceOfPool(CUmemoryPool pool) const;
-  // The device whose default pool serves cuMemAllocAsync on `stream`.
-  Device* DeviceOfStream(CUstream stream) const;
+  Device* DeviceOfAddress(CUdeviceptr address) const;  // the one whose arena reserved it
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
 
-  CUresult Allocate(Device* device, std::size_t bytes, std::optional<CUstream> stream,
-                    CUdeviceptr* pointer);
-  // Nothing if `pointer` is no block of an arena.
-  std::optional<CUresult> Free(CUdeviceptr pointer, std::optional<CUstream> stream);
+  // To be called when somebody may have put a pool in the place of a default one, or taken it away.
+  // A front that is off does nothing.
+  void UpdateDefaultPools();
 
-  std::optional<HeldBlock> Find(CUdeviceptr inside) const { return blocks_.Find(inside); }
+  // Where `stream` is. Asks the driver once per stream; for a default stream, which is that of the
+  // current context, it asks for this one every time.
+  Owner OwnerOf(CUstream stream);
+  // The same for Device::Allocate() and Free(), which need not know about all streams.
+  LocatedStream Locate(CUstream stream);
+
+  // To be called before streams end or are captured, and before contexts end.
+  void Forget(CUstream stream);
+  void ForgetIf(const std::function<bool(const Owner&)>& condition);
   const Settings& settings() const { return settings_; }
   LastFailure& failure() { return failure_; }
 
  private:
   std::string FindDevices();
+  Owner OwnerOfCurrentContext();
 
   std::string driver_;
   Settings settings_;
   LastFailure failure_;
   std::vector<std::unique_ptr<Device>> devices_;  // by ordinal
-  BlockTable blocks_;
+  HandleTable streams_;
+  HandleTable contexts_;
   std::atomic<bool> on_{false};
 };
 

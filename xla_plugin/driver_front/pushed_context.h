@@ -11,11 +11,12 @@ class PushedContext {
   explicit PushedContext(CUcontext context)
       : result_(Real().cuCtxPushCurrent_v2(context)), pushed_(result_ == kSuccess) {}
 
-  // Only on a thread that has none: callers may free from any thread.
+  // Only on a thread that has none, and if there is one to push: callers may free from any thread.
   static PushedContext IfNone(CUcontext context) {
     CUcontext current = nullptr;
     const CUresult result = Real().cuCtxGetCurrent(&current);
-    return result == kSuccess && current != nullptr ? PushedContext() : PushedContext(context);
+    const bool has_one = result == kSuccess && current != nullptr;
+    return has_one || context == nullptr ? PushedContext() : PushedContext(context);
   }
 
   ~PushedContext() {

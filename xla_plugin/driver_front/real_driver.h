@@ -19,6 +19,13 @@ namespace thimble::xla {
   X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                              \
   X(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device))                             \
   X(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device))                                    \
+  X(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool))                                      \
+  X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                               \
+  X(cuDevicePrimaryCtxReset_v2, (CUdevice device))                                                 \
+  X(cuCtxDestroy, (CUcontext context))                                                             \
+  X(cuCtxDestroy_v2, (CUcontext context))                                                          \
+  X(cuCtxDetach, (CUcontext context))                                                              \
+  X(cuGreenCtxDestroy, (CUgreenCtx context))                                                       \
   X(cuCtxGetCurrent, (CUcontext * context))                                                        \
   X(cuCtxGetDevice, (CUdevice * device))                                                           \
   X(cuCtxPushCurrent_v2, (CUcontext context))                                                      \
@@ -47,6 +54,8 @@ namespace thimble::xla {
   X(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void* value))                        \
   X(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc* map, std::size_t count))        \
   X(cuMemPoolTrimTo, (CUmemoryPool pool, std::size_t keep_bytes))                                  \
+  X(cuMemPoolDestroy, (CUmemoryPool pool))                                                         \
+  X(cuMemSetMemPool, (CUmemLocation * location, int type, CUmemoryPool pool))                      \
   X(cuPointerGetAttribute, (void* value, int attribute, CUdeviceptr pointer))                      \
   X(cuPointerGetAttributes, (unsigned count, int* attributes, void** values, CUdeviceptr pointer)) \
   X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer))                             \

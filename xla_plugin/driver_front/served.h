@@ -42,6 +42,9 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* value);
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void* value);
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, std::size_t count);
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes);
+CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool);
+CUresult cuMemSetMemPool(CUmemLocation* location, int type, CUmemoryPool pool);
 
 CUresult cuStreamDestroy(CUstream stream);
 CUresult cuStreamDestroy_v2(CUstream stream);
@@ -52,6 +55,15 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, void* graph, const void* d
                                      const void* edges, std::size_t count, int mode);
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, void* graph, const void* dependencies,
                                           const void* edges, std::size_t count, int mode);
+
+CUresult cuCtxDestroy(CUcontext context);
+CUresult cuCtxDestroy_v2(CUcontext context);
+CUresult cuCtxDetach(CUcontext context);
+CUresult cuGreenCtxDestroy(CUgreenCtx context);
+CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuDevicePrimaryCtxReset(CUdevice device);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
 
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, std::uint64_t flags);
 CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t flags,

@@ -11,9 +11,11 @@
 namespace thimble::xla {
 namespace {
 
-// What is allocated while a stream is captured belongs to the graph, which is the driver's. A
-// stream that cannot be asked, on a thread without a context say, is not being captured by it.
+// What is allocated while a stream is captured belongs to the graph, which is the driver's. The
+// legacy stream cannot be captured. A stream that cannot be asked, on a thread without a context
+// say, is not being captured by it.
 bool IsCaptured(CUstream stream) {
+  if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == kLegacyStream) return false;
   int status = kNotCapturing;
   return Real().cuStreamIsCapturing(stream, &status) == kSuccess && status != kNotCapturing;
 }
@@ -40,11 +42,10 @@ CUresult AllocateFromDriver(Device* device, CUdeviceptr* pointer, std::size_t by
 CUresult FreeAsync(CUdeviceptr pointer, CUstream stream) {
   return Serve([&] {
     Front& front = Front::Get();
-    if (!front.on() || !front.Find(pointer).has_value()) {
-      return Real().cuMemFreeAsync(pointer, stream);
-    }
+    Device* const device = front.on() ? front.DeviceOfAddress(pointer) : nullptr;
+    if (device == nullptr) return Real().cuMemFreeAsync(pointer, stream);
     if (IsCaptured(stream)) return kInvalidValue;  // a graph frees only what it allocated
-    return front.Free(pointer, stream).value_or(kInvalidValue);
+    return device->Free(pointer, front.Locate(stream));
   });
 }
 
@@ -54,7 +55,7 @@ CUresult AllocateFromPool(CUdeviceptr* pointer, std::size_t bytes, CUmemoryPool 
     Front& front = Front::Get();
     if (front.on() && pointer != nullptr && bytes > 0 && !IsCaptured(stream)) {
       if (Device* const device = Ready(front.DeviceOfPool(pool))) {
-        return front.Allocate(device, bytes, stream, pointer);
+        return device->Allocate(bytes, front.Locate(stream), pointer);
       }
     }
     return Real().cuMemAllocFromPoolAsync(pointer, bytes, pool, stream);
@@ -65,31 +66,48 @@ CUresult AllocateAsync(CUdeviceptr* pointer, std::size_t bytes, CUstream stream)
   return Serve([&] {
     Front& front = Front::Get();
     if (front.on() && pointer != nullptr && bytes > 0 && !IsCaptured(stream)) {
-      if (Device* const device = Ready(front.DeviceOfStream(stream))) {
-        return front.Allocate(device, bytes, stream, pointer);
+      const Owner owner = front.OwnerOf(stream);
+      const bool is_ours = owner.device != nullptr && owner.device->serves_by_default();
+      if (Device* const device = is_ours ? Ready(owner.device) : nullptr) {
+        return device->Allocate(bytes, LocatedStream{stream, owner.context}, pointer);
       }
     }
     return Real().cuMemAllocAsync(pointer, bytes, stream);
   });
 }
 
-// One attribute of a block; false: the driver knows it.
-bool FillAttribute(const HeldBlock& block, int attribute, void* value) {
+// The device whose arena holds the block that `inside` points into.
+struct Holder {
+  const Device* device = nullptr;
+  HeldBlock block;
+};
+std::optional<Holder> FindHolder(CUdeviceptr inside) {
+  const Front& front = Front::Get();
+  const Device* const device = front.on() ? front.DeviceOfAddress(inside) : nullptr;
+  const auto block = device == nullptr ? std::nullopt : device->Find(inside);
+  return block.has_value() ? std::optional(Holder{device, *block}) : std::nullopt;
+}
+
+// The driver knows the other attributes of a block.
+bool IsServed(int attribute) {
+  return attribute == kRangeStart || attribute == kRangeSize || attribute == kPoolHandle ||
+         attribute == kIpcCapable;
+}
+
+void FillServed(const Holder& holder, int attribute, void* value) {
   switch (attribute) {
     case kRangeStart:
-      *static_cast<CUdeviceptr*>(value) = block.address;
-      return true;
+      *static_cast<CUdeviceptr*>(value) = holder.block.address;
+      return;
     case kRangeSize:
-      *static_cast<std::size_t*>(value) = block.bytes;
-      return true;
+      *static_cast<std::size_t*>(value) = holder.block.bytes;
+      return;
     case kPoolHandle:
-      *static_cast<CUmemoryPool*>(value) = block.device->identity().pool;
-      return true;
+      *static_cast<CUmemoryPool*>(value) = holder.device->identity().pool;
+      return;
     case kIpcCapable:
       *static_cast<int*>(value) = 0;
-      return true;
-    default:
-      return false;
+      return;
   }
 }
 
@@ -105,7 +123,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
     Device* const device = front.DeviceOfContext();
     if (!front.settings().cumemalloc_from_driver()) {
       if (Device* const ready = Ready(device)) {
-        return front.Allocate(ready, bytes, std::nullopt, pointer);
+        return ready->Allocate(bytes, std::nullopt, pointer);
       }
     }
     return AllocateFromDriver(device, pointer, bytes);
@@ -114,10 +132,9 @@ CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return Serve([&] {
-    if (Front::Get().on()) {
-      if (const auto result = Front::Get().Free(pointer, std::nullopt)) return *result;
-    }
-    return Real().cuMemFree_v2(pointer);
+    const Front& front = Front::Get();
+    Device* const device = front.on() ? front.DeviceOfAddress(pointer) : nullptr;
+    return device != nullptr ? device->Free(pointer, std::nullopt) : Real().cuMemFree_v2(pointer);
   });
 }
 
@@ -170,23 +187,21 @@ CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr inside) {
   return Serve([&] {
-    const Front& front = Front::Get();
-    const auto block = front.on() ? front.Find(inside) : std::nullopt;
-    if (!block.has_value()) return Real().cuMemGetAddressRange_v2(base, bytes, inside);
-    if (base != nullptr) *base = block->address;
-    if (bytes != nullptr) *bytes = block->bytes;
+    const auto holder = FindHolder(inside);
+    if (!holder.has_value()) return Real().cuMemGetAddressRange_v2(base, bytes, inside);
+    if (base != nullptr) *base = holder->block.address;
+    if (bytes != nullptr) *bytes = holder->block.bytes;
     return kSuccess;
   });
 }
 
 CUresult cuPointerGetAttribute(void* value, int attribute, CUdeviceptr pointer) {
   return Serve([&] {
-    const Front& front = Front::Get();
-    if (front.on() && value != nullptr) {
-      const auto block = front.Find(pointer);
-      if (block.has_value() && FillAttribute(*block, attribute, value)) return kSuccess;
-    }
-    return Real().cuPointerGetAttribute(value, attribute, pointer);
+    const auto holder =
+        value != nullptr && IsServed(attribute) ? FindHolder(pointer) : std::nullopt;
+    if (!holder.has_value()) return Real().cuPointerGetAttribute(value, attribute, pointer);
+    FillServed(*holder, attribute, value);
+    return kSuccess;
   });
 }
 
@@ -194,10 +209,10 @@ CUresult cuPointerGetAttributes(unsigned count, int* attributes, void** values,
                                 CUdeviceptr pointer) {
   return Serve([&] {
     const CUresult result = Real().cuPointerGetAttributes(count, attributes, values, pointer);
-    const Front& front = Front::Get();
-    const auto block = front.on() && result == kSuccess ? front.Find(pointer) : std::nullopt;
-    if (!block.has_value()) return result;
-    for (unsigned i = 0; i < count; ++i) FillAttribute(*block, attributes[i], values[i]);
+    if (result != kSuccess || std::none_of(attributes, attributes + count, IsServed)) return result;
+    const auto holder = FindHolder(pointer);
+    if (!holder.has_value()) return result;
+    for (unsigned i = 0; i < count; ++i) FillServed(*holder, attributes[i], values[i]);
     return result;
   });
 }
@@ -205,10 +220,7 @@ CUresult cuPointerGetAttributes(unsigned count, int* attributes, void** values,
 // A block may be stitched from memory of many owners: no other process shall map that.
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
   return Serve([&] {
-    const Front& front = Front::Get();
-    if (!front.on() || !front.Find(pointer).has_value()) {
-      return Real().cuIpcGetMemHandle(handle, pointer);
-    }
+    if (!FindHolder(pointer).has_value()) return Real().cuIpcGetMemHandle(handle, pointer);
     static const bool said = [] {
       Say("cuIpcGetMemHandle: a block of the arena cannot be mapped by another process. Set "
           "THIMBLE_CONF=cumemalloc:driver to leave the memory of cuMemAlloc to the driver; for "

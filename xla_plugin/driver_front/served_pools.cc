@@ -87,4 +87,31 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, std::
   });
 }
 
+// --- Whose pool is a device's default ------------------------------------------------------------
+
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
+  return Serve([&] {
+    const CUresult result = Real().cuDeviceSetMemPool(device, pool);
+    Front::Get().UpdateDefaultPools();
+    return result;
+  });
+}
+
+CUresult cuMemSetMemPool(CUmemLocation* location, int type, CUmemoryPool pool) {
+  return Serve([&] {
+    const CUresult result = Real().cuMemSetMemPool(location, type, pool);
+    Front::Get().UpdateDefaultPools();
+    return result;
+  });
+}
+
+// If it was in the place of a default pool, that one is back.
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+  return Serve([&] {
+    const CUresult result = Real().cuMemPoolDestroy(pool);
+    Front::Get().UpdateDefaultPools();
+    return result;
+  });
+}
+
 }  // namespace thimble::xla

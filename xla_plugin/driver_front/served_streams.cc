@@ -1,6 +1,6 @@
-// Streams that the arenas must not ask for any more: those that end, because the next stream may
-// get the same handle, and those that are captured, because the question would become part of the
-// graph.
+// Streams that the arenas must not ask for any more: those that end, with their context or without,
+// because the next stream may get the same handle, and those that are captured, because the
+// question would become part of the graph.
 #include "xla_plugin/driver_front/front.h"
 #include "xla_plugin/driver_front/real_driver.h"
 #include "xla_plugin/driver_front/served.h"
@@ -8,11 +8,20 @@
 namespace thimble::xla {
 namespace {
 
-// Waits for what was freed on the stream.
 void Forget(CUstream stream) {
-  const Front& front = Front::Get();
-  if (!front.on() || stream == nullptr) return;
-  for (const auto& device : front.devices()) device->ForgetStream(stream);
+  Front& front = Front::Get();
+  if (front.on()) front.Forget(stream);
+}
+
+template <typename Condition>
+void ForgetIf(Condition condition) {
+  Front& front = Front::Get();
+  if (front.on()) front.ForgetIf(condition);
+}
+
+// What is in `context`, which is about to end.
+void ForgetContext(CUcontext context) {
+  ForgetIf([&](const Owner& owner) { return owner.context == context; });
 }
 
 }  // namespace
@@ -56,5 +65,59 @@ CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, void* graph, const vo
     return Real().cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode);
   });
 }
+
+// --- Contexts ------------------------------------------------------------------------------------
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  return Serve([&] {
+    ForgetContext(context);
+    return Real().cuCtxDestroy_v2(context);
+  });
+}
+
+CUresult cuCtxDestroy(CUcontext context) {
+  return Serve([&] {
+    ForgetContext(context);
+    return Real().cuCtxDestroy(context);
+  });
+}
+
+CUresult cuCtxDetach(CUcontext context) {
+  return Serve([&] {
+    ForgetContext(context);
+    return Real().cuCtxDetach(context);
+  });
+}
+
+// Which context ends with it cannot be told: those that are not primary are asked for again.
+CUresult cuGreenCtxDestroy(CUgreenCtx context) {
+  return Serve([&] {
+    ForgetIf([](const Owner& owner) { return owner.context != owner.device->primary(); });
+    return Real().cuGreenCtxDestroy(context);
+  });
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return Serve([&] {
+    ForgetIf([&](const Owner& owner) { return owner.device->identity().handle == device; });
+    const CUresult result = Real().cuDevicePrimaryCtxReset_v2(device);
+    Front::Get().UpdateDefaultPools();
+    return result;
+  });
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
+
+// Where there is an arena, it keeps the context.
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return Serve([&] {
+    ForgetIf([&](const Owner& owner) {
+      return owner.device->identity().handle == device && owner.device->arena() == nullptr;
+    });
+    return Real().cuDevicePrimaryCtxRelease_v2(device);
+  });
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePrimaryCtxRelease_v2(device); }
 
 }  // namespace thimble::xla
