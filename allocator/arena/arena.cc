@@ -335,7 +335,7 @@ absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   MutexLock lock(&mutex_);
   const std::optional<BlockInfo> info = space_->Describe(address);
   if (!info.has_value() || MarkAt(address).state == SmallMarks::State::kCached) {
-    return absl::InvalidArgumentError(absl::StrFormat("%#x is no block that is held now", address));
+    return absl::InvalidArgumentError(absl::StrFormat("%#x is not a block in use", address));
   }
   return *info;
 }
@@ -344,8 +344,7 @@ absl::StatusOr<BlockInfo> Arena::QueryInside(Address inside) {
   MutexLock lock(&mutex_);
   const std::optional<BlockInfo> info = space_->DescribeAround(inside);
   if (!info.has_value() || MarkAt(info->address).state == SmallMarks::State::kCached) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%#x is in no block that is held now", inside));
+    return absl::InvalidArgumentError(absl::StrFormat("%#x is not in a block in use", inside));
   }
   return *info;
 }

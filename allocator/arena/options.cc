@@ -261,36 +261,35 @@ Bytes DefaultChunk(const Options& options) {
 absl::Status CheckTogether(const Options& options) {
   if (options.device != Options::kCpu && options.memory != 0) {
     return absl::InvalidArgumentError(
-        "'memory' sets the size of the cpu device, but device is a GPU: use 'limit' there");
+        "'memory' sets the size of the cpu device, but the device is a GPU: use 'limit' instead");
   }
   if (options.device == Options::kCpu && !(options.driver.empty() && options.peers.empty())) {
     return absl::InvalidArgumentError(
-        "'driver' and 'peers' are for GPUs, but device is cpu: leave them out");
+        "'driver' and 'peers' are for GPUs, but the device is cpu: leave them out");
   }
   if (!options.arena.plan && !options.arena.plan_file.empty()) {
     return absl::InvalidArgumentError(
-        "'plan_file' keeps what plans are made of, but plan is off: add plan:auto");
+        "'plan_file' stores what plans have learned, but plan is off: add plan:auto");
   }
   if (options.arena.swap != SwapMode::kAuto &&
       (options.arena.host_limit != 0 || options.arena.swap_limit != 0 ||
        options.arena.swap_slowdown != 0)) {
     return absl::InvalidArgumentError(
-        "'host_limit', 'swap_limit' and 'swap_slowdown' are for what is swapped, but swap is off: "
-        "say swap:auto");
+        "'host_limit', 'swap_limit' and 'swap_slowdown' configure swapping, but swap is off: add "
+        "swap:auto");
   }
   if (options.arena.swap_limit != 0 && options.arena.swap_slowdown != 0) {
     return absl::InvalidArgumentError(
-        "'swap_limit' says how much memory to use, 'swap_slowdown' looks for that: give one of "
-        "them");
+        "'swap_limit' and 'swap_slowdown' both decide how much memory to use: give one of them");
   }
   if (options.arena.swap_limit != 0 && options.arena.swap_limit < options.arena.chunk_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("swap_limit:", options.arena.swap_limit, " is less than one chunk of ",
-                     options.arena.chunk_bytes, " bytes: give at least what the largest op uses"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "swap_limit:", options.arena.swap_limit, " is less than one chunk of ",
+        options.arena.chunk_bytes, " bytes: give at least the memory of the largest op"));
   }
   if (options.arena.swap != SwapMode::kOff && options.arena.plan) {
     return absl::InvalidArgumentError(
-        "swap:auto and swap:watch do not go together with plan:auto yet: leave one of them out");
+        "swap:auto and swap:watch cannot be combined with plan:auto: leave one of them out");
   }
   if (std::count(options.peers.begin(), options.peers.end(), options.device) > 0) {
     return absl::InvalidArgumentError(absl::StrCat("peers:", absl::StrJoin(options.peers, "+"),

@@ -76,8 +76,8 @@ class Space {
   // Takes `bytes`, a multiple of chunk_bytes, from the driver ahead of need.
   absl::Status Grow(Bytes bytes);
 
-  // Gives whole chunks that are free on every stream back until at most `keep` are reserved, and
-  // says how much that was. An error stops it between two chunks.
+  // Returns whole chunks that are free on every stream to the driver until at most `keep` bytes are
+  // reserved, and says how many bytes that was. An error stops it between two chunks.
   absl::Status Trim(Bytes keep, Bytes* released);
 
   // Waits for what was freed on `stream` and forgets it.
@@ -87,8 +87,8 @@ class Space {
 
   // What an earlier process has learned. To be called first.
   void RestorePlans(const Learned& learned) { planner_->Restore(learned); }
-  // What the plan handed out itself becomes blocks of the heap, and the rest of what is held for it
-  // free. Before that, heap() and pointers() tell only part of the truth.
+  // Turns the blocks of the plan area into blocks of the heap and frees the rest of the area.
+  // Before that, heap() and pointers() tell only part of the truth.
   void Settle();
   // Whether it is time to call DraftPlan().
   bool WantsDraft() const { return planner_ != nullptr && planner_->WantsDraft(); }
@@ -96,16 +96,16 @@ class Space {
   std::optional<Planner::Draft> DraftPlan();
   // An answer to the draft, nothing if there is none.
   void AdoptPlan(const Planner::Draft& draft, const std::optional<plan::Plan>& plan);
-  // Whether it is time to call ActivatePlan(), best after waiting for the streams: it brings memory
-  // that nobody uses to where the plan needs it and gives the rest of that back to the driver.
+  // Whether it is time to call ActivatePlan(), best after waiting for the streams: it moves free
+  // memory to where the plan needs it and returns the rest to the driver.
   bool PlanIsDue() const { return planner_ != nullptr && planner_->IsDue(); }
   void ActivatePlan();
   PlanStats plan_stats() const { return planner_ == nullptr ? PlanStats() : planner_->stats(); }
 
   // --- Swapping (space_swap.cc), with SpaceOptions::swap only ------------------------------------
 
-  // How much of a block of this size can leave, by whole chunks: all of it where it is rounded up
-  // to them, which may cost a quarter of it.
+  // How much of a block of this size can leave, in whole chunks. A block that is rounded up to
+  // whole chunks, by at most a quarter, can leave completely.
   Bytes MovableBytes(Bytes bytes) const {
     const Bytes whole = AlignUp(bytes, options_.chunk_bytes);
     return whole - bytes <= bytes / 4 ? whole : AlignDown(bytes, options_.chunk_bytes);
@@ -115,17 +115,17 @@ class Space {
   Extent MovableOf(Address address) const;
   // All addresses of the block there if some of it could leave; otherwise empty.
   Extent AddressesOf(Address address) const;
-  // Takes the memory away from them: their bytes are elsewhere, and nobody uses them on any stream.
-  // Whatever the driver refuses to unmap stays; an error means that all does.
+  // Takes their memory away. The caller has copied the bytes, and no stream uses them. What the
+  // driver refuses to unmap stays; an error means that all of it does.
   absl::Status Evict(Address address);
-  // Gives all of them memory again; what it contains is not defined. All or nothing;
-  // kResourceExhausted if that is not to be had.
+  // Gives all of them memory again, with undefined contents. All or nothing; kResourceExhausted if
+  // there is not enough.
   absl::Status Fetch(Address address);
   Bytes absent_bytes() const { return absent_bytes_; }  // of blocks in use
   // About as much as Fetch() can give without anything being evicted or freed.
   Bytes room() const { return ceiling() - home_->backed_bytes() + heap_.free_bytes(Pool::kLarge); }
 
-  // A limit for growth only, below limit(); it may be exceeded where there is no other way.
+  // A limit for growth only, below limit(); exceeded where there is no other way.
   Bytes goal() const { return std::min(goal_, limit_); }
   void set_goal(Bytes goal) { goal_ = goal; }
   void set_may_exceed_goal(bool may) { may_exceed_goal_ = may; }

@@ -129,8 +129,8 @@ absl::Status Space::NotABlock(Address address) const {
           HomeOffset(address) - begin, home_->base() + begin));
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " is no block that is held now: it was freed twice, or it points into one"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is not a block in use: it was freed twice, or points into a block"));
 }
 
 }  // namespace thimble

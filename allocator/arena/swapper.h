@@ -1,26 +1,26 @@
-// Moves the bytes of idle blocks to the host when memory is short, and back before they are used.
+// Moves the bytes of idle blocks to the host when memory is short, and back before their next use.
 //
-// It joins SwapTable (which blocks may go, which is next), HostPool (where to) and Space (the
-// memory behind addresses). Copies are made without the arena's mutex: meanwhile the state of the
-// block (swap_state.h) keeps others away from it, or lets them take it back. A thread of its own
-// makes them ahead of need (WorkAhead); what that did not foresee, the thread does that needs the
-// memory or the bytes.
+// It joins SwapTable (which blocks may leave, and which is next), HostPool (where they go) and
+// Space (the memory behind addresses). It copies without the arena's mutex: meanwhile the state of
+// the block (swap_state.h) keeps others away from it, or lets them take it back. A thread of its
+// own copies ahead of need (WorkAhead); what it did not foresee, the thread that needs the memory
+// or the bytes copies itself.
 //
-// The goal: no more is reserved than that if swapping can help it, and what is above it is given
-// back. Without an option it is the limit; swap_limit sets it, and with swap_slowdown it is looked
-// for while training goes on (goal_search.h).
+// The goal: as long as swapping can, it keeps reserved memory below the goal, and gives what is
+// above it back. By default the goal is the limit; swap_limit sets it, and swap_slowdown searches
+// for it during training (goal_search.h).
 //
-// Turns: ops that run side by side hold more at once than one of them. While more than half of the
-// limit is in use, ops that take a turn run one after the other (turns.h). A turn is a courtesy,
-// not a lock: after kTurnPatience nobody waits for it, so that an op which waits for another cannot
-// stop it.
+// Turns: ops side by side hold more memory at once than one op. While more than half of the limit
+// is in use, ops that take turns run one after the other (turns.h). A turn is a courtesy, not a
+// lock: after kTurnPatience an op stops waiting for it, so an op that waits for another one cannot
+// block it.
 //
-// Forks: in a child, what is on the host is where its blocks are, and it is nobody's turn.
+// Forks: a child finds swapped bytes at the addresses of their blocks, and no op has the turn.
 //
-// Watching: nothing leaves, nobody waits and there is no host memory, but it is known who uses
-// what, so that Outlook() can tell what swapping would have done.
+// Watching: nothing leaves, nothing waits and there is no host memory, but uses are recorded, so
+// that Outlook() can say what swapping would have done.
 //
-// All calls with the arena's mutex (LockRank::kArena) held; those that say so release it meanwhile.
+// The caller holds the arena's mutex (LockRank::kArena); calls that say so release it meanwhile.
 #pragma once
 
 #include <chrono>
@@ -77,8 +77,8 @@ class Swapper : private ForkListener {
 
   // A block was allocated.
   void Add(Address address, std::uint64_t op, std::uint64_t step);
-  // A block is about to be freed: waits for copies of it, without the mutex. Afterwards Remove(),
-  // when it is free.
+  // A block is about to be freed: waits for its copies, without the mutex. Remove() follows when it
+  // is free.
   void Settle(Address address);
   void Remove(Address address);
 
@@ -88,23 +88,24 @@ class Swapper : private ForkListener {
 
   // Addresses that were not added are ignored in what follows.
 
-  // They are there when this returns, and stay until Unpin(). All or nothing: kResourceExhausted if
-  // they do not fit. Releases the mutex where it has to copy or to wait for its turn.
+  // Brings the blocks to the device, where they stay until Unpin(). All or nothing:
+  // kResourceExhausted if they do not fit. Releases the mutex to copy or to wait for its turn.
   absl::Status Pin(absl::Span<const Address> blocks, const OpName& op);
-  // The end of a use on `stream`, also of others that were `touched`. kInvalidArgument names what
-  // was not pinned; all others are unpinned.
+  // The end of a use on `stream`; the op also used those in `touched`. kInvalidArgument names a
+  // block that was not pinned; all others are unpinned.
   absl::Status Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                      StreamId stream, bool takes_turn);
-  // Somebody may use them unseen: they come back, and stay. Releases the mutex to copy.
+  // From now on they may be used unannounced: brings them back, and they stay. Releases the mutex
+  // to copy.
   absl::Status Expose(absl::Span<const Address> blocks);
 
   using Attempt = std::function<absl::Status()>;
-  // For a request: calls `attempt` until it is not kResourceExhausted, after every block that
-  // leaves, and at last with more than the goal. Releases the mutex.
+  // For a request: calls `attempt` after every block that leaves, until it is not
+  // kResourceExhausted; the last time, it may exceed the goal. Releases the mutex.
   absl::Status MakeRoomFor(const Attempt& attempt);
 
-  // Copies ahead of need, on a thread of its own: brings back what is used again soon if there is
-  // room, or evicts what is used again later. One block; false if there is nothing to do for now.
+  // Copies one block ahead of need, on a thread of its own: fetches one that is used again soon if
+  // there is room, or evicts one that is used again later. False if there is nothing to do now.
   // Releases the mutex.
   bool WorkAhead();
   // Whether WorkAhead() may have something to do.

@@ -79,13 +79,13 @@ static void ABlockIsFoundByEachOfItsBytes(thimble_arena* arena) {
     }
     EXPECT_OK(thimble_free(arena, block, 0));
     thimble_block_info info = {.struct_size = sizeof(info)};
-    EXPECT_INVALID(thimble_query_inside(arena, block, &info), "no block that is held now");
+    EXPECT_INVALID(thimble_query_inside(arena, block, &info), "not in a block in use");
     EXPECT_OK(thimble_query_inside(arena, neighbour, &info));
     EXPECT_OK(thimble_free(arena, neighbour, 0));
   }
   int foreign = 0;
   thimble_block_info info = {.struct_size = sizeof(info)};
-  EXPECT_INVALID(thimble_query_inside(arena, &foreign, &info), "no block that is held now");
+  EXPECT_INVALID(thimble_query_inside(arena, &foreign, &info), "not in a block in use");
 }
 
 static void ZeroBytesAreANullBlock(thimble_arena* arena) {
