@@ -57,7 +57,7 @@ TEST(LogColumns, BlocksAreNumberedAndFreesSayWhich) {
                 Free(0x4000, 41),
                 Free(0x9000, 42)};
   auto all = AllOf(ToColumns(log));
-  EXPECT_THAT(all["op.time"], ElementsAre(10, 20, 1, 9, 1)) << "what is not known is left out";
+  EXPECT_THAT(all["op.time"], ElementsAre(10, 20, 1, 9, 1)) << "frees of unknown blocks are left out";
   EXPECT_THAT(all["op.what"], ElementsAre(0, 0, 2, 0, 2));
   EXPECT_THAT(all["block.address"], ElementsAre(0x5000 * 2, 0x1000 * 2 - 1, 0x1000 * 2));
   EXPECT_THAT(all["block.bytes"], ElementsAre(1000, 300000, 7));

@@ -51,14 +51,14 @@ TEST_F(OutOfMemory, TheDeviceHasNoMore) {
   const OomReport report = Fail(5 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kTrue);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (true): what is in use and the request are more than the device has.\n"
+            "out of memory (true): memory in use and the request together exceed the device.\n"
             "  requested  80.00 KiB\n"
             "  in use     480.00 KiB; 480.00 KiB reserved of a limit of 512.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
             "  device     32.00 KiB free of 512.00 KiB\n"
             "  holders    30 x 16.00 KiB\n"
             "  needs      48.00 KiB more\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
@@ -68,7 +68,7 @@ TEST_F(OutOfMemory, TheLimitStopsIt) {
   const OomReport report = Fail(2 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kLimit);
   EXPECT_EQ(FormatOom(report, "decoder/Relu"),
-            "out of memory (limit): the limit stops it, and the device has more.\n"
+            "out of memory (limit): the limit is reached, but the device has more memory.\n"
             "  requested  32.00 KiB by decoder/Relu\n"
             "  in use     240.00 KiB; 240.00 KiB reserved of a limit of 256.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
@@ -76,7 +76,7 @@ TEST_F(OutOfMemory, TheLimitStopsIt) {
             "  holders    15 x 16.00 KiB\n"
             "  needs      16.00 KiB more\n"
             "  fits with  limit:278528\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
@@ -88,7 +88,7 @@ TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
   const OomReport report = Fail(8 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kDriver);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (driver): the device did not give what the limit allows.\n"
+            "out of memory (driver): the driver refused memory within the limit.\n"
             "  requested  128.00 KiB\n"
             "  in use     64.00 KiB; 64.00 KiB reserved of a limit of 512.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
@@ -96,7 +96,7 @@ TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
             "other processes or by the driver\n"
             "  holders    4 x 16.00 KiB\n"
             "  needs      64.00 KiB more\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
   ASSERT_TRUE(device_.driver()->Destroy(*other).ok());
   Allocate(8 * kChunk);
@@ -113,7 +113,7 @@ TEST_F(OutOfMemory, EnoughIsFreeInPiecesThatCannotBeJoined) {
   const OomReport report = Fail(2 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kFragmentation);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (fragmentation): enough is free, but not as one block.\n"
+            "out of memory (fragmentation): enough memory is free, but not in one block.\n"
             "  requested  32.00 KiB\n"
             "  in use     128.00 KiB; 256.00 KiB reserved of a limit of 256.00 KiB\n"
             "  free       128.00 KiB; largest possible block 8.00 KiB (8.00 KiB without "
@@ -122,7 +122,7 @@ TEST_F(OutOfMemory, EnoughIsFreeInPiecesThatCannotBeJoined) {
             "  holders    32 x 4.00 KiB\n"
             "  needs      32.00 KiB more\n"
             "  fits with  limit:294912\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
@@ -165,7 +165,8 @@ TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsToldFromOneThatHasNone) {
   EXPECT_EQ(report.held_outside, 0u);
   EXPECT_EQ(report.missing, 0u);
   EXPECT_EQ(report.fits_limit, 0u) << "it is high enough";
-  EXPECT_THAT(FormatOom(report), HasSubstr("\n  refused    by the driver, which has room"));
+  EXPECT_THAT(FormatOom(report),
+              HasSubstr("\n  refused    by the driver, although it reports enough free memory"));
 }
 
 // P8: no advice that the settings make false.
@@ -269,7 +270,7 @@ TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
   const OomReport report = arena_->LastOom();
   EXPECT_TRUE(report.swap.fits);
   EXPECT_GE(std::chrono::nanoseconds(report.step_ns), kStep);
-  EXPECT_THAT(FormatOom(report), ContainsRegex("steps are an estimated [0-9.]+ % slower"));
+  EXPECT_THAT(FormatOom(report), ContainsRegex("steps take an estimated [0-9.]+ % longer"));
   for (const Address block : blocks) Free(block);
 }
 
@@ -338,7 +339,7 @@ TEST(OomReport, TheFiguresDecideTheKind) {
   report.shortfall = 10;
   EXPECT_EQ(KindOf(report), OomKind::kDriver);
   report.shortfall = report.requested = 60;
-  EXPECT_EQ(KindOf(report), OomKind::kDriver) << "the limit stops it, but the device has no more";
+  EXPECT_EQ(KindOf(report), OomKind::kDriver) << "the limit is reached, but the device has no more";
   report.device_free = 60;
   EXPECT_EQ(KindOf(report), OomKind::kLimit);
   report.device_total = 100;
