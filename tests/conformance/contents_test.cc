@@ -1,5 +1,5 @@
-// What is written through one mapping is read through every other, and nowhere else; memory that
-// runs out comes back. Runs on every driver.
+// Bytes written through one mapping are read through every other, and nowhere else; memory that ran
+// out comes back. Runs on every driver.
 #include <algorithm>
 #include <numeric>
 #include <vector>

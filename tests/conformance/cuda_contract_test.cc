@@ -1,5 +1,5 @@
-// What exactly the CUDA driver asks of libcuda: every function, argument and flag, in order. A real
-// GPU sees the same, so a change here is a change of what has been reviewed against cuda.h.
+// The exact calls of the CUDA driver to libcuda: every function, argument and flag, in order. A
+// real GPU sees the same calls, so review any change here against cuda.h.
 #include <algorithm>
 #include <regex>
 #include <string>
@@ -180,7 +180,7 @@ TEST_F(CudaContract, RecordingWithoutEverAskingUsesAFewEvents) {
   EXPECT_LE(cuda_.counts().events, 2u);
 }
 
-TEST_F(CudaContract, EventsGrowOnlyWithWhatIsPendingAndAreKept) {
+TEST_F(CudaContract, EventsGrowOnlyWithPendingWorkAndAreKept) {
   Open();
   for (int round = 0; round < 3; ++round) {
     cuda_.Hold(stream_);

@@ -1,5 +1,5 @@
 // Random calls, legal and illegal, against a model that shares nothing with any driver: it must
-// foresee, for every call, whether the driver accepts it, and know every byte. Runs on every
+// predict, for every call, whether the driver accepts it, and know every byte. Runs on every
 // driver.
 #include <algorithm>
 #include <random>

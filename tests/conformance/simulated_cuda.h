@@ -50,7 +50,7 @@ class SimulatedCuda {
     return counts;
   }
 
-  // On device 0, whose primary context somebody retains.
+  // On device 0, whose primary context the test retains.
   StreamId NewStream() {
     CUcontext context = nullptr;
     CUstream stream = nullptr;

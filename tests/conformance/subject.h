@@ -20,7 +20,7 @@ class Subject {
   virtual ~Subject() = default;
   virtual Driver& driver() = 0;
 
-  // A second handle for a chunk, as whoever imported it holds (R8).
+  // A second handle for a chunk, as an importer holds (R8).
   virtual absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk) = 0;
 
   // Streams by number; 0 is the default one, and there are kSubjectStreams.
@@ -84,7 +84,7 @@ class DriverConformance : public testing::TestWithParam<SubjectKind> {
         driver_(subject_->driver()),
         granule_(driver_.properties().granularity) {}
 
-  // For the parts of a test that are not what it is about. Sizes in granules.
+  // For the set-up of a test. Sizes in granules.
   Address Reserve(Bytes granules);
   ChunkHandle Create(Bytes granules = 1);
   // A new chunk at `address`, readable and writable; the handle is already destroyed (R7).

@@ -1,5 +1,5 @@
 // P1, exhaustively: every driver call of every public operation fails once, alone, together with
-// every other one, and for good until the operation is over. Nothing may be lost, ever.
+// every other one, and for the rest of the operation. Nothing may be lost, ever.
 #include "tests/fault/operations.h"
 
 namespace thimble {
@@ -117,7 +117,8 @@ TEST_P(EveryCall, FailsTogetherWithEveryLaterOne) {
   if (calls > kMostCalls) return;
   std::uint64_t pairs = 0;
   for (std::uint64_t i = 0; i < calls; ++i) {
-    // What the driver refuses twice at the end stays with it: nobody is left to try again.
+    // A chunk that the driver refuses twice at the end stays with the driver: no caller is left to
+    // retry.
     for (std::uint64_t j = GetParam().closes ? i + 1 : i;; ++j) {
       SCOPED_TRACE(testing::Message() << "calls " << i << " and " << j + 1 << " fail");
       const auto arm = [&](Scene& scene) {

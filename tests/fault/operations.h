@@ -1,4 +1,4 @@
-// Every public operation of an arena, each brought about on every route that calls the driver.
+// Every public operation of an arena, on every path that calls the driver.
 #pragma once
 
 #include <cstdint>

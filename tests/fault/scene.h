@@ -1,5 +1,5 @@
-// One arena over the host driver with two fault drivers in between, and the oracle that knows what
-// it must still hold after a fault.
+// One arena over the host driver with two fault drivers in between, and the oracle that knows which
+// blocks it must still hold after a fault.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// Training that does not keep to its plan: requests come in another order, not at all, in addition
-// in other sizes or on another stream. No byte is handed out twice, none is lost, and the plan
-// recovers.
+// Training that departs from its plan: requests come in another order, are missing or added, or
+// have other sizes or streams. No byte is handed out twice, none is lost, and the plan recovers.
 #include <map>
 #include <memory>
 #include <vector>

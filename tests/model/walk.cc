@@ -21,7 +21,7 @@ std::unique_ptr<HostDriver> OpenHost(const Plan& plan) {
   return *std::move(host);
 }
 
-// Wait on a held stream gives up at once: in this walk, nobody would release it meanwhile.
+// Wait on a held stream gives up at once, because no other thread of this walk would release it.
 DelayOptions NoDelays() {
   DelayOptions options;
   options.calls = {};

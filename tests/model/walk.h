@@ -1,5 +1,5 @@
-// A random walk through everything a caller can do with an arena, each answer compared with the
-// oracle. The same plan gives the same walk.
+// A random walk through all calls of an arena. Compares each answer with the oracle. The same plan
+// gives the same walk.
 #pragma once
 
 #include <cstdint>

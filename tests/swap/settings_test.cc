@@ -71,7 +71,7 @@ TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {
   EXPECT_EQ(InNs(machine, kMaxBytes), 5767929860329);
 }
 
-TEST(SwapSettings, TheBusThatWasMeasuredIsMeantUnlessOneIsGiven) {
+TEST(SwapSettings, TheMeasuredBusCountsUnlessOneIsGiven) {
   Problem problem;
   EXPECT_EQ(MachineFor(problem, *ReadSettings({})).out_bytes_per_second, 13200000000);
   problem.measured = {7000000000, 6000000000};

@@ -91,7 +91,7 @@ TEST_P(ArenaMisuse, TheArenaGoesOn) {
   Free(Allocate(GetParam().bytes));
 }
 
-TEST_P(ArenaMisuse, FreeingOnAnotherStreamIsNoMistake) {
+TEST_P(ArenaMisuse, FreeingOnAnotherStreamIsAllowed) {
   Free(block_, kSecond);
   EXPECT_EQ(stats().live_blocks, before_.live_blocks - 1);
 }

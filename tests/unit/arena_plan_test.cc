@@ -1,4 +1,4 @@
-// An arena that learns: what its figures say, and what becomes of the thread that plans.
+// An arena that learns plans: its statistics, and the end of its planning thread.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ TEST_F(InThePlanArea, BlocksAreKnownByAddressSizeAndKey) {
   Free(block);
 }
 
-TEST_F(InThePlanArea, MisuseIsTold) {
+TEST_F(InThePlanArea, MisuseIsReported) {
   const Address block = Ask(4, 2 * kChunk);
   EXPECT_THAT(std::string(arena_->Free(block + kChunk, kFirst).message()),
               testing::HasSubstr("points 16384 bytes into a block"));
@@ -85,7 +85,7 @@ TEST_F(InThePlanArea, MisuseIsTold) {
               testing::HasSubstr("freed twice"));
 }
 
-TEST_F(InThePlanArea, AnotherStreamWaitsForWhatIsFreedThere) {
+TEST_F(InThePlanArea, AnotherStreamWaitsForBlocksFreedThere) {
   const Address all = Ask(8, 3 * kChunk);
   Free(all);
   const Bytes free = stats().limit - stats().reserved;
@@ -118,7 +118,7 @@ TEST_F(InThePlanArea, AStreamCanBeForgotten) {
   Step();
 }
 
-TEST_F(InThePlanArea, ItsFreeMemoryIsThereForOthers) {
+TEST_F(InThePlanArea, OtherRequestsCanUseItsFreeMemory) {
   const Address held = Ask(4, 2 * kChunk);
   const Bytes most = stats().limit - 2 * kChunk;
   const auto all = arena_->Allocate({most, 0, kFirst, 77, 0});
@@ -214,7 +214,7 @@ TEST_F(OverlappingSteps, APlanIsFollowedWhereThereIsRoomForTheChange) {
   EXPECT_GT(plan.plan_hits * 10, plan.plan_requests * 9);
 }
 
-TEST_F(OverlappingSteps, WhereThereIsNoneThePlanBeginsWithTheOrderThereIs) {
+TEST_F(OverlappingSteps, WithoutRoomThePlanBeginsWithThePresentOrder) {
   const PlanStats plan = Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk);
   EXPECT_EQ(plan.plans, 1u);
   EXPECT_EQ(plan.plan_hits, plan.plan_requests);
@@ -257,7 +257,7 @@ TEST_F(PlanFile, TheSecondRunStartsPlanned) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
+TEST_F(PlanFile, ABadFileIsReportedAndReplaced) {
   std::ofstream(path_) << "something else";
   testing::internal::CaptureStderr();
   EXPECT_LT(Learn(), 10);
@@ -269,7 +269,7 @@ TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
 }
 
 // No file may become as large as it has to be, as on a disk that is full.
-TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
+TEST_F(PlanFile, AFileThatCannotBeWrittenIsReportedOnceAndStays) {
   std::remove(path_.c_str());
   Learn();
   const std::string old = ReadWholeFile(path_).value();
@@ -295,7 +295,7 @@ TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
   EXPECT_EQ(ReadWholeFile(path_).value(), old);
 }
 
-TEST_F(PlanFile, OneForOtherChunksIsToldAndReplaced) {
+TEST_F(PlanFile, AFileForOtherChunksIsReportedAndReplaced) {
   Learned learned;
   learned.chunk_bytes = 2 * kChunk;
   ASSERT_TRUE(WritePlanFile(learned, path_).ok());

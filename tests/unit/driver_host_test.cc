@@ -59,7 +59,7 @@ std::string AreaFlags(Address address) {
   return "";
 }
 
-TEST(HostDriver, OptionsThatMakeNoSenseAreRefused) {
+TEST(HostDriver, NonsensicalOptionsAreRefused) {
   for (const Bytes granularity : {Bytes{0}, Bytes{1}, kPage / 2, 3 * kPage}) {
     HostOptions options;
     options.granularity = granularity;

@@ -1,5 +1,5 @@
-// ShadowTable on its own: what it says where, what dies when, and how it counts areas (T1-T4). That
-// it keeps the rules R1-R8 is proven on whole drivers by tests/conformance.
+// ShadowTable alone: what it records, when entries end, and how it counts areas (T1-T4).
+// tests/conformance proves on whole drivers that it keeps the rules R1-R8.
 #include <vector>
 
 #include "allocator/driver/shadow_table.h"
@@ -141,7 +141,7 @@ TEST_F(ShadowTableTest, AFileRangeDiesWithItsLastReference) {
   EXPECT_NE(Chunk(3), chunk) << "the range is used again, the handle never";
 }
 
-TEST_F(ShadowTableTest, GrantAccessTellsWhatHadNone) {
+TEST_F(ShadowTableTest, GrantAccessReturnsTheMappingsWithoutAccess) {
   for (int slot = 0; slot < 4; ++slot) Map(slot, Chunk(slot * 2));
   Open(1, 1);
   const auto granted = table_.GrantAccess({Slot(0), 4 * kGranule});

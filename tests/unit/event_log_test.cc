@@ -165,13 +165,13 @@ TEST_F(EventLogTest, ABoundEndsTheLogAndLeavesItIncomplete) {
   EXPECT_EQ(ReadLog(path_)->note, "");
 }
 
-// In a child each: what it leaves behind when it ends.
+// Runs each case in a child and checks what it leaves behind.
 TEST_F(EventLogTest, AnExitCompletesTheLogAndAKillLosesNoEvent) {
   for (const int events : {0, 10, 4095, 4096, 4097, 9000}) {
     for (const bool exits : {true, false}) {
       EXPECT_EXIT(
           {
-            auto* const log = new EventLog;  // as an arena, which nobody destroys
+            auto* const log = new EventLog;  // like an arena, which is never destroyed
             if (!log->Start(path_).ok()) _exit(1);
             for (int i = 0; i < events; ++i) log->Append(MakeEvent(i));
             if (exits) exit(0);
@@ -219,7 +219,7 @@ TEST_F(EventLogTest, ALogThatIsBeingWrittenIsReadToItsLastEvent) {
   EXPECT_EQ(ReadLog(path_)->records, 200'000u);
 }
 
-TEST_F(EventLogTest, ATailThatIsAnotherLogsIsNotRead) {
+TEST_F(EventLogTest, TheTailOfAnotherLogIsNotRead) {
   EXPECT_EXIT(
       {
         auto* const log = new EventLog;

@@ -1,4 +1,4 @@
-// Gather: a recipe is made of free bytes, of whole chunks inside, and exactly as long as asked.
+// Gather: a recipe has only free bytes, whole chunks inside, and exactly the requested length.
 #include "allocator/stitch/gather.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ TEST_F(GatherTest, HeadAndTailMayBeTwoEndsOfTheSameChunk) {
   EXPECT_EQ(recipe.runs.size(), 2u);
 }
 
-TEST_F(GatherTest, TheMiddleOfAChunkIsOfNoUse) {
+TEST_F(GatherTest, TheMiddleOfAChunkCannotBeUsed) {
   const Recipe recipe = Run({Quarters(1, 3), Quarters(5, 7)}, 2);
   EXPECT_EQ(recipe.shortfall, kSlot);
 }
@@ -123,7 +123,7 @@ TEST_F(GatherTest, EndsAreUsedBeforeAWholeChunkIsBrokenUp) {
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(17, 19)}, 5).runs.back().end, 2 * kSlot) << "no end";
 }
 
-TEST_F(GatherTest, AnEndThatWouldStrandMuchIsTheLastResort) {
+TEST_F(GatherTest, AnEndThatWouldWasteMuchIsTheLastResort) {
   // A quarter of a slot is wanted beside one whole slot; half of one is free at the end of slot 2.
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(10, 12)}, 5).runs.back().end, 2 * kSlot)
       << "a whole chunk is broken up instead";

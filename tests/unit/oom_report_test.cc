@@ -1,5 +1,5 @@
-// Out of memory: each kind brought about for real, and a report whose every word is true. What a
-// report says would fit is run with that setting, and fits.
+// Out of memory: causes each kind for real and checks every word of the report. Runs each setting
+// that a report names, and the request then fits.
 #include "allocator/observe/oom_report.h"
 
 #include <chrono>
@@ -80,7 +80,7 @@ TEST_F(OutOfMemory, TheLimitStopsIt) {
             "and says which fit");
 }
 
-TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
+TEST_F(OutOfMemory, AnotherProcessHoldsTheDevice) {
   Make(kDevice);
   const auto other = device_.driver()->Create(24 * kChunk);
   ASSERT_TRUE(other.ok());
@@ -145,7 +145,7 @@ TEST_F(OutOfMemory, TheLimitThatWouldFitFitsAndNoSmallerOneDoes) {
   EXPECT_EQ(run(report.fits_limit - kChunk).kind, OomKind::kLimit);
 }
 
-TEST_F(OutOfMemory, WhereTheDeviceHasTooLittleNoLimitIsNamed) {
+TEST_F(OutOfMemory, NoLimitIsNamedIfTheDeviceHasTooLittle) {
   Make(16 * kChunk);
   ASSERT_TRUE(device_.driver()->Create(8 * kChunk).ok());
   Fill(16, kChunk);
@@ -155,7 +155,7 @@ TEST_F(OutOfMemory, WhereTheDeviceHasTooLittleNoLimitIsNamed) {
   EXPECT_EQ(report.held_outside, 8 * kChunk);
 }
 
-TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsToldFromOneThatHasNone) {
+TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsDistinguishedFromAFullOne) {
   Make(kDevice);
   Fill(4, kChunk);
   device_.driver()->FailAll(DriverCall::kCreate);
@@ -248,7 +248,7 @@ TEST_F(Swapping, ItIsNotNamedWhereTheHostHasTooLittleRoom) {
   EXPECT_FALSE(report.swap.fits);
 }
 
-TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
+TEST_F(Swapping, ItsCostIsGivenIfStepsAreKnown) {
   ArenaOptions options;
   options.swap = SwapMode::kWatch;
   Make(kDevice, options);
@@ -274,7 +274,7 @@ TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
   for (const Address block : blocks) Free(block);
 }
 
-TEST_F(Swapping, ItIsNotNamedWhereWhatIsInUseCannotLeave) {
+TEST_F(Swapping, ItIsNotNamedIfBlocksInUseCannotLeave) {
   const OomReport report = Run(/*swap=*/false, /*idle=*/3, /*pinned=*/2, 2 * kBlock);
   EXPECT_FALSE(report.swap.fits);
   EXPECT_THAT(FormatOom(report),
@@ -308,7 +308,7 @@ TEST_F(OutOfMemory, TheLargestHoldersAreNamed) {
   EXPECT_THAT(FormatOom(report), HasSubstr("holders    64.00 KiB encoder/MatMul; 16.00 KiB 0x1; "));
 }
 
-TEST_F(OutOfMemory, BlocksThatNobodyNamedAreListedBySize) {
+TEST_F(OutOfMemory, BlocksWithoutANameAreListedBySize) {
   Make(16 * kChunk);
   for (int i = 0; i < 3; ++i) Allocate(2 * kChunk);
   Allocate(4 * kChunk);
@@ -319,7 +319,7 @@ TEST_F(OutOfMemory, BlocksThatNobodyNamedAreListedBySize) {
   EXPECT_THAT(FormatOom(report), HasSubstr("holders    3 x 32.00 KiB; 64.00 KiB"));
 }
 
-TEST_F(OutOfMemory, ADriverThatTellsNothingIsNoReasonToFail) {
+TEST_F(OutOfMemory, ADriverThatReportsNoFiguresCausesNoFailure) {
   Make(4 * kChunk);
   Fill(4, kChunk);
   device_.driver()->FailAll(DriverCall::kGetMemoryInfo);

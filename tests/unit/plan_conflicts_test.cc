@@ -90,7 +90,7 @@ TEST(PlanConflicts, NeedNotComeFromLifetimes) {
   EXPECT_EQ(plan.height, 3 * kAlignment);
 }
 
-TEST(PlanConflicts, OthersGoAroundWhatIsFixed) {
+TEST(PlanConflicts, OthersGoAroundFixedBuffers) {
   ConflictProblem problem;
   problem.sizes = {512, 256, 512};
   problem.fixed = {256, kNotFixed, kNotFixed};

@@ -75,7 +75,7 @@ TEST(TraceText, AnAccessKeepsItsPlaceItsTimeAndItsBlocks) {
   EXPECT_THAT(second.writes, IsEmpty());
 }
 
-TEST(TraceText, WhatIsLiveAtTheEndStaysLive) {
+TEST(TraceText, BlocksLiveAtTheEndStayLive) {
   const auto trace = ParseTrace("A 1 8\nA 2 8\nF 1\n", "t");
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(trace->ops.size(), 3u);
@@ -174,7 +174,7 @@ TEST(TraceText, AFileReadsLikeItsTextAndAMissingOneIsNamed) {
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr(path));
 }
 
-TEST(TraceText, AFolderIsNoTrace) {
+TEST(TraceText, AFolderIsNotATrace) {
   EXPECT_EQ(ReadTraceFile(::testing::TempDir()).status().code(), absl::StatusCode::kUnavailable);
 }
 
