@@ -25,7 +25,7 @@ constexpr int kRounds = 30000;
 constexpr int kPatience = 128;  // rounds
 constexpr std::int64_t kFirstPart = 64;
 constexpr std::int64_t kLastPart = 4096;
-constexpr std::size_t kCheapRules = 4;  // of AllRules(), for series of problems
+constexpr std::size_t kCheapRules = 4;  // of AllRules(), for many problems in a row
 constexpr std::array<Spread, 5> kAllSpreads = {Spread::kBeforePeak, Spread::kEverywhere,
                                                Spread::kAroundPeak, Spread::kAtPeak,
                                                Spread::kAfterPeak};
