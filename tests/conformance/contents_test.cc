@@ -136,7 +136,7 @@ TEST_P(DriverContents, MemoryRunsOutCleanlyAndComesBack) {
   ASSERT_TRUE(Succeeds(driver_.Destroy(chunks.back())));
   EXPECT_TRUE(IsExhausted(driver_.Create(2 * granule_)));
   chunks.back() = Create();
-  // Every second one: bytes of a device do not fragment, whatever the addresses do.
+  // Frees every second one: the bytes of a device do not fragment, only addresses do.
   for (Bytes i = 0; i < kSubjectGranules; i += 2) {
     ASSERT_TRUE(Succeeds(driver_.Destroy(chunks[i])));
   }

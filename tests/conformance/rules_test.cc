@@ -201,7 +201,7 @@ TEST_P(DriverRules, R5_AlignmentIsAPowerOfTwoOfAtLeastAGranule) {
   for (const Bytes alignment : {granule_ + 1, 3 * granule_}) {
     EXPECT_TRUE(IsRefused(driver_.Reserve(granule_, alignment))) << alignment;
   }
-  // CUDA takes these, and aligns to a granule all the same.
+  // CUDA accepts these, and aligns to a granule nevertheless.
   for (const Bytes alignment : {Bytes{0}, granule_ / 2}) {
     const absl::StatusOr<Address> address = driver_.Reserve(granule_, alignment);
     EXPECT_TRUE(address.ok() ? *address % granule_ == 0 : IsRefused(address)) << alignment;

@@ -80,7 +80,7 @@ TEST_P(DriverStreams, ThreadsDoNotDisturbEachOther) {
   EXPECT_EQ(FreeBytes(), kSubjectGranules * granule_);
 }
 
-// E1: however the threads interleave, a point that one of them recorded is a number no other got.
+// E1: however the threads interleave, no two of them get the same number for a point.
 TEST_P(DriverStreams, ThreadsThatShareAStreamGetDistinctPoints) {
   constexpr int kThreads = 4;
   constexpr StreamSeq kRounds = 200;
@@ -129,7 +129,7 @@ TEST_P(HeldStreams, APassedPointStaysPassed) {
   subject_->ReleaseStream(stream_);
 }
 
-// E2: a point that was waited for gives its event back once, not twice.
+// E2: a point returns its event once, not twice, after a wait.
 TEST_P(HeldStreams, StreamsDoNotDisturbEachOthersPoints) {
   ASSERT_TRUE(Succeeds(driver_.Wait(stream_, driver_.Record(stream_).value())));
   subject_->HoldStream(stream_);

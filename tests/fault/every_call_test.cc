@@ -95,7 +95,7 @@ TEST_P(EveryCall, FailsOnceAndLeavesNoTrace) {
 
 TEST_P(EveryCall, FailsAndAllThatFollow) {
   const ProcessResources resources = CountResources();
-  // Nothing can be given back to a driver that is broken: an arena must outlive that time.
+  // A broken driver takes nothing back, so the arena must outlive the fault.
   if (GetParam().opens || GetParam().closes) return;
   const std::uint64_t calls = CountCalls();
   for (std::uint64_t k = 0; k < calls; ++k) {
@@ -111,7 +111,7 @@ TEST_P(EveryCall, FailsAndAllThatFollow) {
 }
 
 TEST_P(EveryCall, FailsTogetherWithEveryLaterOne) {
-  constexpr std::uint64_t kMostCalls = 32;  // beyond that, pairs are too many and all alike
+  constexpr std::uint64_t kMostCalls = 32;  // beyond that there are too many pairs, all alike
   const ProcessResources resources = CountResources();
   const std::uint64_t calls = CountCalls();
   if (calls > kMostCalls) return;

@@ -34,7 +34,7 @@ class Oracle {
 
   // A block was handed out: overlaps none that is held. Writes its marks.
   testing::AssertionResult Add(Address address, const Held& held);
-  // The same for a block whose marks are there already: its free was refused.
+  // The same for a block that has its marks already, because its free was refused.
   testing::AssertionResult Adopt(Address address, const Held& held);
   // A block is about to be freed: its marks must still be there.
   testing::AssertionResult Remove(Address address);

@@ -18,7 +18,7 @@ constexpr Bytes kDevice = 48 * kMiB;
 constexpr StreamId kStream{1};
 constexpr StreamId kOther{2};
 
-// One request of a step: who, how much, and how long the block is held.
+// One request of a step: its caller, its size, and how long the block is held.
 struct Line {
   std::uint64_t key;
   Bytes bytes;

@@ -142,7 +142,7 @@ class Machine {
     block.fetching = true;
   }
 
-  // Whatever copy is under way ends; some fail.
+  // Ends the running copy; some copies fail.
   void EndCopy(Block& block) {
     const SwapId id = IdOf(block);
     const bool failed = random_.Index(16) == 0;

@@ -71,8 +71,8 @@ struct Task {
 };
 Tally Perform(const Task& task);
 
-// Performs `task` on so many threads at once, each with a seed of its own, `generations` times one
-// after the other with new threads.
+// Runs `task` on `threads` threads at once, each with its own seed, `generations` times one after
+// the other with new threads.
 Tally PerformOnThreads(const Task& task, int threads, int generations = 1);
 
 // Receives and frees what is left in the mail.

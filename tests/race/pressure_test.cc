@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 struct Shortage {
   const char* name;
   Bytes limit;
-  Bytes bytes;  // each thread holds one block of so many, now and then
+  Bytes bytes;  // now and then each thread holds one block of this many chunks
   int rounds;
 };
 
@@ -147,7 +147,7 @@ TEST(WorkInFlight, KeepsItsMemoryUntilTheStreamHasPassed) {
       blocks.back().Fill();
     }
     driver.HoldStream(gpu);
-    // The GPU reads on, while the program frees, and then has passed.
+    // The GPU still reads while the program frees; later it has passed.
     std::thread work([&] {
       const Clock::time_point end = Clock::now() + milliseconds(3);
       do {

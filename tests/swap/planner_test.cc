@@ -52,7 +52,7 @@ TEST(SwapPlanner, WithoutBlocksNothingChanges) {
   EXPECT_EQ(SlowdownOf(problem, schedule), 0);
 }
 
-// Out as early as can be, in as late as can be.
+// Out as early as possible, in as late as possible.
 TEST(SwapPlanner, AnActivationIsGoneAtThePeak) {
   Problem problem = ProblemOf({10 * kMiB, 20 * kMiB, 30 * kMiB, 20 * kMiB, 10 * kMiB}, 10 * kMs);
   problem.blocks = {BlockOf(8, {0, 4}, 5)};

@@ -119,7 +119,7 @@ TEST_F(ArenaMemory, HolesAreRefilledBeforeNewPlacesAreUsed) {
   EXPECT_EQ(stats().reserved, 16 * kChunk);
 }
 
-// Holes here and there are of no use to a block that must be in one piece.
+// Scattered holes are useless to a block that must be in one piece.
 TEST_F(ArenaMemory, WithoutStitchingHolesDoNotStandInTheWay) {
   ArenaOptions options;
   options.stitch = false;

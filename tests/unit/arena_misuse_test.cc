@@ -14,7 +14,7 @@ struct Kind {
   bool stitched;
 };
 
-// The same mistakes with every kind of block: each takes another way through Free().
+// The same mistakes with every kind of block, because each takes another path through Free().
 class ArenaMisuse : public ArenaTest, public testing::WithParamInterface<Kind> {
  protected:
   void SetUp() override {

@@ -52,7 +52,7 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   EXPECT_EQ(addresses(), first);
 }
 
-// On a plan area of its own, past the heap: what others may see of that.
+// A plan area beside the heap, and what callers may see of it.
 class InThePlanArea : public ArenaPlan {
  protected:
   void SetUp() override {
@@ -183,7 +183,7 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   for (const Address block : long_lived) Free(block);
 }
 
-// As with parameters that are not donated: what a step makes is there until the end of the next.
+// As with parameters that are not donated: blocks of one step live until the end of the next.
 class OverlappingSteps : public ArenaPlan {
  protected:
   // Steps with `kept` blocks that live on and 24 chunks that do not.
@@ -268,7 +268,7 @@ TEST_F(PlanFile, ABadFileIsReportedAndReplaced) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-// No file may become as large as it has to be, as on a disk that is full.
+// No file may grow to its full size, as on a full disk.
 TEST_F(PlanFile, AFileThatCannotBeWrittenIsReportedOnceAndStays) {
   std::remove(path_.c_str());
   Learn();
@@ -281,7 +281,7 @@ TEST_F(PlanFile, AFileThatCannotBeWrittenIsReportedOnceAndStays) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   testing::internal::CaptureStderr();
   Learn();
-  for (int i = 0; i < 40; ++i) {  // what is new makes a new plan necessary, again and again
+  for (int i = 0; i < 40; ++i) {  // new requests make new plans necessary
     Step();
     Free(Ask(1000 + i / 10, kChunk * (i / 10 + 1)));
     arena_->WaitForPlans();

@@ -24,7 +24,7 @@ class ArenaSwap : public ArenaTest {
     Make(limit, options);
   }
 
-  // A block with contents of its own that an op has made: from now on it may leave.
+  // A block with unique contents that an op has made and that may leave from now on.
   Address Made(std::uint8_t contents, Bytes bytes = kBlock) {
     const Address block = Allocate(bytes);
     if (block == 0) return 0;
@@ -78,7 +78,7 @@ TEST_F(ArenaSwap, TheBlockThatWasUsedLongestAgoLeaves) {
 }
 
 // Six blocks in turn, with room for four: those that were used longest ago are needed next, and
-// would all be fetched in every round. Who knows what comes next fetches less than half of them.
+// would all be fetched in every round. A good forecast fetches less than half of them.
 TEST_F(ArenaSwap, RepeatedUsesAreForeseen) {
   MakeSwapping(4 * kBlock);
   std::vector<Address> blocks;

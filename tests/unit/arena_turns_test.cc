@@ -59,7 +59,7 @@ void WaitUntilItSleeps(const std::atomic<pid_t>& thread) {
   }
 }
 
-// While one op has the turn, others come, one at a time. The thread that has it comes again at once
+// While one op has the turn, others arrive one by one. The thread that has it comes again at once
 // when it leaves, and must not overtake them.
 TEST_F(ArenaTurns, WaitingOpsComeBeforeTheThreadThatHadTheTurn) {
   constexpr int kOps = 4;

@@ -151,7 +151,7 @@ TEST(HostDriver, ReleasedAlignmentPaddingIsGivenBack) {
   EXPECT_EQ(AreaFlags(base), "");
 }
 
-// ftruncate beyond the limit is a signal, not an error: it must never come to that.
+// ftruncate beyond the limit raises a signal, not an error, so the driver must not call it.
 TEST(HostDriverDeathTest, ALimitOnFileSizesIsReported) {
   const auto open_under_limit = [] {
     const rlimit limit = {kGiB, kGiB};

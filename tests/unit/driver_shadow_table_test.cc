@@ -108,13 +108,13 @@ TEST_F(ShadowTableTest, AForkFreezesWhatIsThere) {
   EXPECT_EQ(changed[1].file, (FileRange{5 * kGranule, kGranule}));
   table_.CheckInvariants();
   EXPECT_TRUE(table_.Freeze().empty());
-  // New chunks are as ever, and no area is shared with a frozen neighbour.
+  // New chunks behave as before, and share no area with a frozen neighbour.
   const std::uint64_t areas = table_.areas();
   EXPECT_FALSE(table_.Map({Slot(4), kGranule}, Chunk(2))->is_private);
   EXPECT_EQ(table_.areas(), areas + 1);
   EXPECT_TRUE(table_.Map({Slot(9), kGranule}, unmapped)->is_private);
   table_.CheckInvariants();
-  // Without children, what is mapped nowhere thaws.
+  // Without children, unmapped chunks thaw.
   table_.Unmap(Slot(9));
   table_.Thaw();
   EXPECT_TRUE(table_.has_frozen());

@@ -333,7 +333,7 @@ TEST_F(EventLogTest, ALostBlockIsNoticed) {
   EXPECT_EQ(ReadLog(path_)->damage, "record 5 has a wrong checksum");
 }
 
-// They have no checks: what cannot be is found all the same.
+// They have no checks, but impossible contents are found nevertheless.
 TEST_F(EventLogTest, AnOldLogWithMoreInUseThanThereIsIsDamaged) {
   const auto record = [](EventKind kind, std::uint64_t address, std::uint64_t bytes) {
     const log_format::Record made = {static_cast<std::uint32_t>(kind), 0, address, bytes, 0, 0, 0};

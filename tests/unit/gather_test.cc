@@ -34,7 +34,7 @@ class GatherTest : public testing::Test {
     return recipe;
   }
 
-  // Unit by unit, with none of Gather's reasoning: runs are whole chunks, the window shows exactly
+  // Checks unit by unit, independently of Gather: runs are whole chunks, the window shows exactly
   // the extents, and no unit is used twice or was not free.
   void ExpectSound(const Recipe& recipe, const std::vector<Extent>& pieces, Bytes bytes) {
     std::set<Bytes> free;

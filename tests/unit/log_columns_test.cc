@@ -99,7 +99,7 @@ TEST(LogColumns, MarksSayWhenAndAboutWhat) {
   EXPECT_THAT(all["mark.key"], ElementsAre(16, 0, 0, 1, 0));
 }
 
-// Both would be wrong if they did not agree about a block whose free is missing.
+// Columns and summary must agree about a block whose free is missing.
 TEST(LogColumns, AnAddressThatIsAllocatedTwiceIsFreedBetween) {
   LogContents log;
   log.events = {Allocate(256, 1000, 1, 1), Allocate(256, 600, 1, 2), Free(256, 3)};

@@ -213,7 +213,7 @@ TEST_F(LogMappings, EvictionsAndFetchesAreLogged) {
   const Address third = Allocate(kBlock);  // one of the two leaves
   ASSERT_EQ(stats().swapped, kBlock);
   Free(third);
-  for (const Address block : {first, second}) {  // and is brought back for who wants it
+  for (const Address block : {first, second}) {  // and comes back for an op that needs it
     ASSERT_TRUE(arena_->Pin({block}, {/*key=*/1, /*step=*/2}).ok());
     ASSERT_TRUE(arena_->Unpin({block}, {}, kFirst, false).ok());
   }

@@ -134,11 +134,11 @@ class Builder {
     mark_ops_ = ops_;
     Add(kMarkTime, event.time_ns - std::min(event.time_ns, mark_time_));
     mark_time_ = std::max(event.time_ns, mark_time_);
-    const Event told = Numbered(event);
-    Add(kMarkAddress, told.address);
-    Add(kMarkBytes, told.bytes);
-    Add(kMarkStream, static_cast<std::uint64_t>(told.stream));
-    Add(kMarkKey, told.key);
+    const Event numbered = Numbered(event);
+    Add(kMarkAddress, numbered.address);
+    Add(kMarkBytes, numbered.bytes);
+    Add(kMarkStream, static_cast<std::uint64_t>(numbered.stream));
+    Add(kMarkKey, numbered.key);
   }
 
   const LogContents& log_;

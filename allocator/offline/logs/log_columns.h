@@ -10,7 +10,7 @@
 //   mark.*      everything else: kind (EventKind), op (how many more ops came before it), time (ns
 //               since the mark before), and address, bytes, stream and key of the event. For kEvict
 //               and kFetch the address is the number of the block, from 1 (0: not known); for kOom
-//               it is the number of its text; for kOom and kSite the key is that of the group
+//               it is the number of its text; for kOom and kPlace the key is that of the group
 //
 // The file has one line of JSON (kinds of marks with their numbers, columns with their sizes,
 // groups, texts), then the columns. A number takes as few bytes as it needs, seven bits in each,
