@@ -6,15 +6,15 @@
 namespace thimble {
 namespace {
 
-// A pointer, so that this library needs only eight bytes of thread-local storage for it; a plain
-// one, so that even destructors that run after ours can use it.
+// A pointer needs only eight bytes of thread-local storage. A plain pointer is still valid in
+// destructors that run after ours.
 thread_local std::string* last_error = nullptr;
 
 struct AtThreadEnd {
-  void Expect() {}  // makes the thread-local object, and with it its end
+  void Expect() {}  // creates the thread-local object, so that its destructor runs
   ~AtThreadEnd() { delete std::exchange(last_error, nullptr); }
 };
-thread_local AtThreadEnd at_thread_end;  // outside of functions: its guard is one byte, not eight
+thread_local AtThreadEnd at_thread_end;  // at namespace scope its guard is one byte, not eight
 
 }  // namespace
 
@@ -24,7 +24,7 @@ thimble_status Fail(thimble_status code, absl::string_view text) {
     if (last_error == nullptr) last_error = new std::string;
     last_error->assign(text.data(), text.size());
   } catch (const std::bad_alloc&) {
-    // No memory even for the message: the code must do.
+    // No memory for the message: return only the code.
     if (last_error != nullptr) last_error->clear();
   }
   return code;

@@ -1,5 +1,5 @@
-// How the C interface answers: statuses become codes and a text per thread, no exception gets out,
-// and structs of callers are filled as far as they reach.
+// Helpers of the C interface. They turn a status into a code and a text per thread, keep exceptions
+// inside the library, and fill a caller's struct up to its size.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace thimble {
 
-// `text` is what thimble_last_error() says on this thread from now on.
+// Makes `text` the answer of thimble_last_error() on this thread.
 thimble_status Fail(thimble_status code, absl::string_view text);
 thimble_status FromStatus(const absl::Status& status);
-// Its code alone.
+// The code alone.
 thimble_status CodeOf(const absl::Status& status);
 thimble_status NullArgument(const char* name);
 
-// Runs `body`, which returns absl::Status. The only exceptions the library knows are the system's.
+// Runs `body`, which returns absl::Status. Only the standard library throws exceptions.
 template <typename Body>
 thimble_status Guard(Body body) {
   try {

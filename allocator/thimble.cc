@@ -1,4 +1,4 @@
-// The C interface over Arena.
+// Implements the C interface with Arena.
 #include "allocator/thimble.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@
 
 struct thimble_arena {
   std::string options;                      // effective ones
-  std::unique_ptr<thimble::Driver> driver;  // outlives arena: declared before it
+  std::unique_ptr<thimble::Driver> driver;  // declared before arena, which it outlives
   std::unique_ptr<thimble::Arena> arena;
-  // Before arena releases the addresses, it is gone: declared after it.
+  // Declared after arena: must be gone before arena releases the addresses.
   std::unique_ptr<thimble::NvtxListener> nvtx;
-  thimble::ForkMark process;  // the one that made it
+  thimble::ForkMark process;  // the process that made the arena
 };
 
 namespace thimble {
@@ -75,8 +75,8 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
 
 absl::Status InChild() {
   return absl::UnavailableError(
-      "this process is a fork of the one that uses the device, and cannot use it: start it in "
-      "another way, as with multiprocessing.set_start_method('spawn')");
+      "this process was forked from the one that uses the device, and cannot use it: start it "
+      "in another way, such as multiprocessing.set_start_method('spawn')");
 }
 
 // Runs `body`, which takes an Arena& and returns absl::Status.
@@ -87,7 +87,7 @@ thimble_status With(thimble_arena* arena, Body body) {
   return Guard([&] { return body(*arena->arena); });
 }
 
-// Few enough for the stack, mostly.
+// Mostly few enough for the stack.
 absl::InlinedVector<Address, 16> Addresses(const void* const* blocks, size_t count) {
   absl::InlinedVector<Address, 16> addresses(count);
   std::transform(blocks, blocks + count, addresses.begin(),
@@ -97,7 +97,7 @@ absl::InlinedVector<Address, 16> Addresses(const void* const* blocks, size_t cou
 
 bool TakesTurn(unsigned flags) { return (flags & THIMBLE_OP_TAKES_TURN) != 0; }
 
-// Text for a caller who may not know yet how long it is.
+// Copies a text to a caller that may not know its length yet.
 absl::Status CopyText(const std::string& text, char* buffer, size_t* bytes) {
   const size_t room = std::exchange(*bytes, text.size() + 1);
   if (buffer == nullptr) return absl::OkStatus();

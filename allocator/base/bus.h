@@ -1,4 +1,4 @@
-// How fast bytes go to the host and back where nobody has measured it.
+// Bandwidth to the host and back, assumed where it was not measured.
 #pragma once
 
 #include <cstdint>

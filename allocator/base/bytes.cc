@@ -23,7 +23,7 @@ absl::Status BadSize(absl::string_view text) {
                    "' is not a size: write bytes (1048576) or 512KiB, 64MiB, 8GiB, 1.5TiB"));
 }
 
-// Takes a trailing unit off `number` and returns what it stands for; 1 where there is none.
+// Removes a trailing unit from `number` and returns its factor; 1 if there is no unit.
 Bytes StripUnit(absl::string_view* number) {
   for (const Unit& unit : kUnits) {
     const char with_ib[] = {unit.letter, 'i', 'B', '\0'};

@@ -1,4 +1,4 @@
-// Sizes in bytes: units, rounding, and the conversions people read and write.
+// Sizes in bytes: units, rounding, and conversion to and from text.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ constexpr bool IsPowerOfTwo(Bytes x) { return x != 0 && (x & (x - 1)) == 0; }
 // `unit` is positive; it need not be a power of two.
 constexpr Bytes RoundDown(Bytes x, Bytes unit) { return x - x % unit; }
 
-// For sizes already known to be far below 2^64. Sizes from outside go through CheckedRoundUp.
+// Only for sizes known to be far below 2^64. Use CheckedRoundUp for sizes from outside.
 constexpr Bytes RoundUp(Bytes x, Bytes unit) { return RoundDown(x + unit - 1, unit); }
 
 // The same for a power of two: no division, for the hot paths.
@@ -30,7 +30,7 @@ constexpr Bytes AlignDown(Bytes x, Bytes power) { return x & ~(power - 1); }
 constexpr Bytes AlignUp(Bytes x, Bytes power) { return AlignDown(x + power - 1, power); }
 constexpr bool IsAligned(Bytes x, Bytes power) { return (x & (power - 1)) == 0; }
 
-// Nothing where the result would not fit in 64 bits.
+// nullopt if the result does not fit in 64 bits.
 constexpr std::optional<Bytes> CheckedAdd(Bytes a, Bytes b) {
   const Bytes sum = a + b;
   if (sum < a) return std::nullopt;
@@ -42,11 +42,11 @@ constexpr std::optional<Bytes> CheckedRoundUp(Bytes x, Bytes unit) {
   return RoundDown(*padded, unit);
 }
 
-// "0 B", "17 B", "1.50 MiB": for people; at most three significant decimals are lost.
+// For people: "0 B", "17 B", "1.50 MiB".
 std::string FormatBytes(Bytes bytes);
 
-// Reads "4096", "4096B", "512KiB", "8GiB", "1.5GiB" (K, M, G, T; with or without iB). Everything
-// else, and what exceeds 2^63, is refused with a message that quotes `text`.
+// Reads "4096", "4096B", "512KiB", "8GiB", "1.5GiB" (K, M, G, T; with or without iB). Anything
+// else, and a size above 2^63, is an error that quotes `text`.
 absl::StatusOr<Bytes> ParseBytes(absl::string_view text);
 
 }  // namespace thimble

@@ -1,11 +1,11 @@
-// THIMBLE_CHECK guards what only a bug in Thimble can break: a numbered invariant, never input and
-// never an answer of the driver. It says which and stops the process before a byte is lost.
+// THIMBLE_CHECK guards what only a bug in Thimble can break: a numbered invariant, never input or
+// an answer of the driver. It names the invariant and stops the process before a byte is lost.
 #pragma once
 
 namespace thimble {
 
-// Whether this is a debug build, in which Thimble checks itself at every turn (--config=debug,
-// asan).
+// Whether this is a debug build (--config=debug, asan), which checks invariants after every
+// operation.
 #ifdef THIMBLE_DEBUG
 inline constexpr bool kIsDebugBuild = true;
 #else

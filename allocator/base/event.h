@@ -1,4 +1,4 @@
-// What happens in an arena, as plain data: every layer can report, observe/ turns it into files.
+// Events of an arena as plain data. Every layer reports them; observe/ writes them to files.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace thimble {
 
-// What each kind's fields say: events.def.
+// events.def says what the fields mean in each kind.
 enum class EventKind : std::uint8_t {
 #define THIMBLE_EVENT(kind, name, number, address, bytes, stream, key) kind = (number),
 #include "allocator/base/events.def"
   kLast = kPlace,
 };
 
-// A field that says nothing is 0.
+// A field without a meaning is 0.
 struct Event {
   EventKind kind = EventKind::kStep;
   Address address = 0;
@@ -26,13 +26,13 @@ struct Event {
   std::uint64_t time_ns = 0;  // since the log was started
 };
 
-// Where layers report what they do. Thread-safe.
+// Receives events. Thread-safe.
 class EventSink {
  public:
-  // Whether anybody listens: all that reporting costs when nobody does.
+  // Whether events are wanted. If not, this load is the whole cost of reporting.
   bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
 
-  // time_ns is filled in. Does nothing when off.
+  // Sets time_ns. Does nothing unless enabled().
   virtual void Append(const Event& event) = 0;
 
  protected:

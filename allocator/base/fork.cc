@@ -25,7 +25,7 @@ struct Entry {
   ForkListener* listener;
 };
 
-// Whom to tell. Never destroyed, like what follows: a process may fork while it ends.
+// The listeners. Never destroyed, like all state below: a process may fork while it ends.
 struct Forks {
   Mutex mutex{LockRank::kForks};
   std::vector<Entry> listeners ABSL_GUARDED_BY(mutex);  // lowest rank first
@@ -36,13 +36,13 @@ Forks& GetForks() {
   return *forks;
 }
 
-// One pipe for each child: the parent reads its end of file when the last holder of the other end
-// is gone, be that by an exit, a signal or an exec.
+// One pipe for each child. The parent reads end of file when the last holder of the other end is
+// gone, through an exit, a signal or an exec.
 struct Children {
   Mutex mutex{LockRank::kForkChildren};
   std::vector<int> pipes ABSL_GUARDED_BY(mutex);
   std::array<int, 2> next_pipe ABSL_GUARDED_BY(mutex) = {-1, -1};
-  bool unseen ABSL_GUARDED_BY(mutex) = false;  // there was no descriptor left for one of them
+  bool unseen ABSL_GUARDED_BY(mutex) = false;  // one child has no pipe: no descriptor was left
 
   void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto is_gone = [](int pipe) {
@@ -68,7 +68,7 @@ struct Children {
     pipes.push_back(ours);
   }
 
-  // `theirs` stays open as long as the child runs.
+  // `theirs` stays open while the child runs.
   void KeepInChild() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto [ours, theirs] = std::exchange(next_pipe, {-1, -1});
     if (ours >= 0) close(ours);
@@ -105,11 +105,11 @@ void Finish(ForkSide side) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   for (auto entry = forks.listeners.rbegin(); entry != forks.listeners.rend(); ++entry) {
     entry->listener->AfterFork(side);
   }
-  if (side == ForkSide::kChild) forks.listeners.clear();  // what they guard is the parent's
+  if (side == ForkSide::kChild) forks.listeners.clear();  // they guard memory of the parent
   forks.mutex.Unlock();
 }
 
-// Taken back by the loader when this library is unloaded.
+// The loader removes the handlers when it unloads this library.
 void Watch() {
   static const int watching = pthread_atfork(
       Prepare, [] { Finish(ForkSide::kParent); }, [] { Finish(ForkSide::kChild); });

@@ -1,10 +1,10 @@
 // What happens when the process forks.
 //
-// A child gets one thread, the one that forked, and a copy of everything in memory: also of locks
-// that other threads hold, which nobody will ever unlock there. So arenas are not used in a child:
-// each has a ForkMark, and refuses there. But the bytes that callers hold must stay theirs on both
-// sides. ForkListeners see to that; between BeforeFork() and AfterFork() no thread of the parent
-// can change what they guard.
+// A child gets one thread, the one that forked, and a copy of all memory, including locks that
+// other threads hold. No thread of the child will ever release those. So an arena has a ForkMark
+// and refuses calls in a child. The bytes that callers hold stay valid in both processes.
+// ForkListeners ensure that: between BeforeFork() and AfterFork() no thread of the parent can
+// change what they guard.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,14 @@ class ForkListener {
  public:
   virtual ~ForkListener() = default;
 
-  // Takes its locks, all of one rank, and prepares what the child will find.
+  // Takes the listener's locks, all of one rank, and prepares its memory for the child.
   virtual void BeforeFork() = 0;
-  // Gives them back, in both processes.
+  // Releases the locks, in both processes.
   virtual void AfterFork(ForkSide side) = 0;
 };
 
-// Listeners of a lower rank are told first about a fork, and last that it is over. `listener` is
-// removed before it goes.
+// BeforeFork() runs in rising order of rank, AfterFork() in falling order. Remove `listener` before
+// its destruction.
 void AddForkListener(LockRank rank, ForkListener* listener);
 void RemoveForkListener(ForkListener* listener);
 
@@ -35,7 +35,7 @@ void RemoveForkListener(ForkListener* listener);
 class ForkMark {
  public:
   ForkMark();
-  // Whether this is a child of that process, by one fork or several.
+  // Whether this process descends from that one by one or several forks.
   bool IsInChild() const { return forks_ != count_.load(std::memory_order_relaxed); }
 
  private:
@@ -45,8 +45,8 @@ class ForkMark {
   const std::uint64_t forks_;
 };
 
-// Whether a child that was forked while there were listeners, or one of its own children, still
-// runs this program. A child that closes all of its descriptors is not seen.
+// Whether a child that was forked while there were listeners, or a child of it, still runs this
+// program. A child that closes all of its descriptors is not detected.
 bool HasForkChildren();
 
 }  // namespace thimble

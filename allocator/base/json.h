@@ -9,7 +9,7 @@
 
 namespace thimble {
 
-// A string literal of any text.
+// `text` as a JSON string, quoted and escaped.
 std::string JsonString(absl::string_view text);
 // A number; null if it is not finite.
 std::string JsonNumber(double number);
@@ -33,7 +33,7 @@ class JsonObject {
   JsonObject& Add(absl::string_view name, const char* text) {
     return Add(name, absl::string_view(text));
   }
-  // `json` is JSON already: an object, a list.
+  // `json` is JSON already, such as an object or a list.
   JsonObject& AddRaw(absl::string_view name, absl::string_view json);
 
   std::string Text() const { return absl::StrCat("{", members_, "}"); }

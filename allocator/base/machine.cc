@@ -12,7 +12,7 @@ namespace {
 
 constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
-// The number that a file of the kernel consists of; kUnlimited if it is "max", or not there.
+// The number in a file of the kernel; kUnlimited if it says "max" or does not exist.
 Bytes NumberIn(const char* path) {
   Bytes number = kUnlimited;
   std::ifstream file(path);

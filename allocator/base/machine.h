@@ -1,14 +1,14 @@
-// What the machine has.
+// Memory of the machine.
 #pragma once
 
 #include "allocator/base/bytes.h"
 
 namespace thimble {
 
-// Half of its memory, in whole GiB: as much as may be taken without asking.
+// Half of the machine's memory, in whole GiB: the default of options.
 Bytes HalfOfTheMachine();
 
-// What can be taken now without the machine, or the group of processes we are in, running out.
+// How much can be taken before the machine, or the cgroup of this process, runs out.
 Bytes AvailableMemory();
 
 }  // namespace thimble

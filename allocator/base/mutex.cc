@@ -8,8 +8,8 @@ namespace thimble {
 
 #ifdef THIMBLE_DEBUG
 namespace {
-// One bit per rank held by this thread: a higher bit than all others is the only legal next one,
-// and the same bit in a fork.
+// One bit per rank that this thread holds. The next lock must have a higher bit than all of them,
+// or the same bit during a fork.
 thread_local std::uint32_t held_ranks = 0;
 
 std::uint32_t BitOf(LockRank rank) { return std::uint32_t{1} << static_cast<unsigned>(rank); }
@@ -49,7 +49,7 @@ void Mutex::LockSlow() {
 
 namespace {
 
-// What std::condition_variable_any asks of a lock.
+// The interface that std::condition_variable_any needs.
 struct Lockable {
   Mutex* mutex;
   void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex->Lock(); }

@@ -1,11 +1,11 @@
 // The only locks in Thimble. Each has a rank; a thread may only take a lock of a higher rank than
-// every lock it holds. One thread may hold several of a rank: the one that forks, which holds
-// kForks and takes all of them (fork.h). Debug builds (THIMBLE_DEBUG) check that on every Lock and
-// stop at the first violation, long before it becomes a deadlock.
+// every lock it holds. Only a thread that forks may hold several locks of one rank: it holds kForks
+// and takes all of them (fork.h). Debug builds (THIMBLE_DEBUG) check this on every Lock and stop at
+// the first violation, before it becomes a deadlock.
 //
-// One lock for all uses. Taking it is one atomic exchange and giving it back a plain store, which
-// is less than std::mutex needs; almost always nobody waits. Who does wait spins for as long as
-// bookkeeping takes, then naps: the holder is in a driver call then, or not on a processor.
+// One kind of lock for all uses. Lock is one atomic exchange and unlock a plain store, which is
+// cheaper than std::mutex; contention is rare. A waiting thread spins for as long as bookkeeping
+// takes, then sleeps: by then the holder is in a driver call or not on a processor.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace thimble {
 
 // The lock order, outermost first. allocator/README.md explains who holds what.
 enum class LockRank : std::uint8_t {
-  kForks = 0,         // who is told about forks (process)
+  kForks = 0,         // the list of fork listeners (process)
   kRegistry = 1,      // which arenas exist (process)
   kArena = 2,         // one per device: the slow path
   kWorker = 3,        // one per arena: whether its thread has work

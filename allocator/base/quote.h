@@ -1,4 +1,4 @@
-// Text from outside in messages for people.
+// Quotes text from outside for messages.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace thimble {
 
-// What people see of a text that may be anything at all: in quotes, escaped, and cut if it is long.
+// `text` in quotes, escaped, and cut if it is long. It may hold any bytes.
 std::string Quote(absl::string_view text);
 
 }  // namespace thimble

@@ -1,6 +1,6 @@
-// Hands out sub-ranges of [0, capacity), lowest first, and takes them back. Pure bookkeeping: for
-// address windows inside one reservation, and for chunks inside the host driver's file, where
-// ranges taken one after another should be neighbours.
+// Hands out sub-ranges of [0, capacity), lowest first, and takes them back. Pure bookkeeping. It
+// serves address windows inside one reservation, and chunks inside the host driver's file, where
+// consecutive ranges should be neighbours.
 //
 // Invariants (CheckInvariants() proves them):
 //   G1  Free ranges are not empty, do not touch each other, and lie in [0, capacity).
@@ -20,10 +20,10 @@ class RangePool {
  public:
   explicit RangePool(Bytes capacity);
 
-  // The lowest free range of `bytes` (positive), or nothing.
+  // Takes the lowest free range of `bytes` (positive); nullopt if there is none.
   std::optional<Bytes> Take(Bytes bytes);
 
-  // [begin, begin + bytes) was taken before, perhaps as part of a larger range.
+  // Returns [begin, begin + bytes), which was taken before, perhaps as part of a larger range.
   void Give(Bytes begin, Bytes bytes);
 
   Bytes taken_bytes() const { return taken_bytes_; }

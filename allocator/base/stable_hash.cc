@@ -5,7 +5,7 @@
 namespace thimble {
 namespace {
 
-// Every bit of the input changes about half of the output's: multiplications carry bits up,
+// Every bit of the input changes about half of the output bits: multiplications carry bits up,
 // shifts bring them down again.
 std::uint64_t Mix(std::uint64_t x) {
   x ^= x >> 32;
@@ -25,7 +25,7 @@ std::uint64_t StableHash(absl::string_view text) {
   std::size_t at = 0;
   for (; at + kWord <= text.size(); at += kWord) {
     std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, kWord);  // of a fixed size: one load
+    std::memcpy(&word, text.data() + at, kWord);  // the size is fixed: one load
     add(word);
   }
   if (at < text.size()) {

@@ -1,5 +1,5 @@
-// A hash of bytes that is the same in every process and on every machine: for what is written to
-// files. Not for defence: whoever wants two texts to have the same hash finds some.
+// A hash that is the same in every process and on every machine, for use in files. It does not
+// resist attack: collisions are easy to construct.
 #pragma once
 
 #include <cstdint>

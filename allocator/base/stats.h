@@ -1,5 +1,5 @@
-// The figures of an arena, as statistics.def lists them. One sum is exact at every moment (what is
-// swapped is in none of them):
+// The statistics of an arena, as statistics.def lists them. One sum is always exact (swapped bytes
+// are in no term):
 //   reserved = in_use + magazines + free_small + free_large + spare
 #pragma once
 

@@ -1,11 +1,11 @@
-// Something went wrong that nobody asked for and that harms nothing.
+// Warns of a failure that is not an error of any call.
 #pragma once
 
 #include "absl/strings/string_view.h"
 
 namespace thimble {
 
-// One line on standard error. `text` says what happened and what happens now.
+// Writes one line to standard error. `text` says what happened and how the program goes on.
 void Warn(absl::string_view text);
 
 }  // namespace thimble

@@ -32,7 +32,7 @@ absl::Status CannotWrite(const std::string& path, int error) {
       absl::StrCat("'", path, "' could not be written: ", std::strerror(error)));
 }
 
-// These give errno, 0 if all went well.
+// These return errno; 0 on success.
 int Write(absl::string_view text, const std::string& path) {
   const File file(std::fopen(path.c_str(), "wb"));
   const bool done = file != nullptr &&
@@ -41,7 +41,7 @@ int Write(absl::string_view text, const std::string& path) {
   return done ? 0 : errno;
 }
 
-// Beside it, then in its place.
+// Writes a temporary file beside it, then renames that.
 int Replace(absl::string_view text, const std::string& path, const fs::file_status& old) {
   const std::string unfinished = absl::StrCat(path, ".", getpid(), ".tmp");
   int failed = Write(text, unfinished);
@@ -80,7 +80,7 @@ absl::Status WriteWholeFile(absl::string_view text, const std::string& path) {
   if (!fs::exists(old)) {
     failed = Replace(text, path, old);
   } else if (fs::is_regular_file(old)) {
-    failed = Replace(text, fs::canonical(path, error).string(), old);  // a link stays a link
+    failed = Replace(text, fs::canonical(path, error).string(), old);  // keeps a symbolic link
   } else {
     failed = Write(text, path);
   }

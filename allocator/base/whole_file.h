@@ -1,4 +1,4 @@
-// Whole files.
+// Reads and writes whole files.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace thimble {
 
-// kNotFound if there is no such file, kUnavailable for every other reason; both name it. What comes
-// after `most` bytes is not read.
+// kNotFound if there is no such file, kUnavailable for any other failure; both name the file. Reads
+// at most `most` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, std::size_t most = SIZE_MAX);
-// Who reads the file meanwhile gets all of the old text or all of the new one, and an error, such
-// as a full disk, leaves the old one, or none. What is no file, such as /dev/stdout, is written as
-// it is.
+// A concurrent reader sees all of the old text or all of the new one. An error, such as a full
+// disk, leaves the old file, or none. A path that is no regular file, such as /dev/stdout, is
+// written directly.
 absl::Status WriteWholeFile(absl::string_view text, const std::string& path);
 
 }  // namespace thimble

@@ -13,7 +13,8 @@
 namespace thimble {
 namespace {
 
-// What there was to have in all: the limit, or the device if others hold too much of it.
+// The memory available to the arena in all: the limit, or less if others hold too much of the
+// device.
 Bytes CapacityOf(const OomReport& report) {
   if (!report.device_told) return report.limit;
   return std::min(report.limit, report.reserved + report.device_free);

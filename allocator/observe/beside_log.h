@@ -1,4 +1,4 @@
-// Files beside an event log, for whoever looks at the run: `thimble run` and `thimble stats`.
+// Files beside an event log, which `thimble run` and `thimble stats` read.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 namespace thimble {
 
 inline constexpr absl::string_view kOomFile = ".oom";  // the last request that failed
-inline constexpr absl::string_view kNowFile = ".now";  // the statistics of a moment ago
+inline constexpr absl::string_view kNowFile = ".now";  // recent statistics
 
-// False for a log that is no file, such as /dev/null.
+// False if the log is not a regular file, such as /dev/null.
 bool HasFilesBeside(const std::string& log);
 
-// For the log of this path, as options have it; "%p" becomes the number of the process.
+// `log` is the path as options have it; "%p" becomes the number of the process.
 std::string PathBeside(const std::string& log, absl::string_view file);
 
-// One JSON object of numbers, with the bus that swap plans are made for by default.
+// One JSON object. Times assume the default bus of swap plans.
 std::string ToJson(const OomReport& report);
 
 }  // namespace thimble

@@ -30,7 +30,8 @@ std::uint64_t NowNs() {
                                         .count());
 }
 
-// That led to this process. It tells a child from its parent, and costs less than getpid().
+// The number of forks that led to this process. It tells a child from its parent and is cheaper
+// than getpid().
 std::atomic<int> forks{0};
 [[maybe_unused]] const int counts_forks =
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
@@ -52,7 +53,7 @@ absl::Status SystemError(const std::string& path, absl::string_view what) {
       absl::StrCat("the event log '", path, "' ", what, ": ", std::strerror(errno)));
 }
 
-// False if that fails; errno says why.
+// False on failure; errno has the reason.
 bool WriteAll(int file, const void* data, std::size_t bytes) {
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -77,8 +78,8 @@ std::string Unique(const std::string& path) {
 
 }  // namespace
 
-// The logs that are being written. Arenas live as long as their process and are not destroyed at
-// its end, so this is who completes their logs then.
+// The logs that are being written. Arenas are not destroyed at the end of the process, so this
+// class completes their logs.
 class OpenLogs {
  public:
   static OpenLogs& Get() {
@@ -96,7 +97,7 @@ class OpenLogs {
   void FinishAll() {
     MutexLock lock(&mutex_);
     for (EventLog* const log : logs_) {
-      if (!log->IsOurs()) continue;  // the parent's, and its lock may be held for ever
+      if (!log->IsOurs()) continue;  // the parent's; its lock may never be released here
       MutexLock log_lock(&log->mutex_);
       log->Finish().IgnoreError();
     }
@@ -196,7 +197,7 @@ void EventLog::AppendText(Event event, absl::string_view text) {
 }
 
 void EventLog::Add(const Record& record) {
-  // Field by field. Copied whole, it would have to be put together in memory first.
+  // Field by field: a whole record would first be assembled elsewhere in memory.
   Record& slot = tail_[records_];
   slot.kind = record.kind;
   slot.check = log_format::CheckOf(record, records_, header_.id);
@@ -233,12 +234,12 @@ bool EventLog::WriteHeader() {
   return pwrite(file_, &header_, sizeof(header_), 0) == sizeof(header_);
 }
 
-// Told here as well: Stop() may never be called, and its caller may not look.
+// Warns as well: the program may never call Stop(), or ignore its status.
 void EventLog::Fail(absl::string_view what) {
   error_ = SystemError(path_, what);
   enabled_.store(false, std::memory_order_relaxed);
   header_.end = log_format::End::kFailed;
-  WriteHeader();  // without it, the log looks as if its process was killed
+  WriteHeader();  // without this, the log looks as if its process had been killed
   Warn(absl::StrCat(error_.message(), ". It ends here; the program goes on without it."));
 }
 

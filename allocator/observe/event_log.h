@@ -1,14 +1,14 @@
-// Every allocation and free of an arena, written to a binary file through a small buffer.
+// Writes every event of an arena, such as allocations and frees, to a binary file through a small
+// buffer.
 //
-// Off by default; then enabled() is all it costs. When on, an event is copied under a lock of its
-// own, into a buffer that survives the process (log_tail.h), and every kTailEvents-th caller writes
-// the buffer out. A write that fails ends the log, not the training: one line on standard error
-// says so, and Stop() reports it. When the process ends by exit() or by returning from main(), the
-// log is completed; when it is killed, all events can still be read.
+// Off by default; then enabled() is the whole cost. When on, each event is copied, under the log's
+// lock, into a buffer that survives the process (log_tail.h), and every kTailEvents-th caller
+// writes the buffer to the file. A failed write ends the log but not the training: one line on
+// standard error says so, and Stop() returns the error. The log is completed when the process calls
+// exit() or returns from main(). If the process is killed, all events can still be read.
 //
-// The file is described in log_format.h and read by log_reader.h.
-// Order: a free is in the log before its memory can be allocated again, so that a replay sees no
-// overlap.
+// log_format.h describes the file; log_reader.h reads it. A free is in the log before its memory
+// can be allocated again, so that a replay sees no overlap.
 #pragma once
 
 #include <atomic>
@@ -28,19 +28,19 @@ namespace thimble {
 class EventLog final : public EventSink {
  public:
   EventLog() = default;
-  ~EventLog();  // like Stop(), with nobody to tell
+  ~EventLog();  // like Stop(), but drops the error
 
   // Creates or truncates `path`, readable by its owner only. "%p" in it becomes a name that no
-  // other log has: the number of the process and one that counts its logs. The log ends without
-  // being complete after `most_events`, unless that is 0.
+  // other log has: the number of the process and a count of its logs. The log ends incomplete after
+  // `most_events`, unless that is 0.
   [[nodiscard]] absl::Status Start(const std::string& path, std::uint64_t most_events = 0);
 
-  // Writes what is buffered. The first error since Start(), if there was one.
+  // Writes the buffer and ends the log. Returns the first error since Start().
   [[nodiscard]] absl::Status Stop();
 
   void Append(const Event& event) override;
 
-  // The same for an event that has a text (kName, kOom); both stay together.
+  // The same for an event with a text (kName, kOom). Keeps the two adjacent.
   void AppendText(Event event, absl::string_view text);
 
  private:
@@ -55,7 +55,7 @@ class EventLog final : public EventSink {
   bool WriteHeader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fail(absl::string_view what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False in a child that was forked while the log was open: file and tail are its parent's.
+  // False in a child that was forked while the log was open: file and tail belong to its parent.
   bool IsOurs() const;
 
   Mutex mutex_{LockRank::kEventLog};
@@ -65,10 +65,10 @@ class EventLog final : public EventSink {
   log_format::Header header_ ABSL_GUARDED_BY(mutex_){};
   std::uint64_t started_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, to the file
+  std::uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, in the file
   std::uint64_t most_records_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int> forks_{0};  // that had happened when it was started
+  std::atomic<int> forks_{0};  // count of forks when the log was started
 };
 
 }  // namespace thimble

@@ -1,8 +1,8 @@
-// Names of those who ask for memory, by the key that is kept for each block.
+// The names of callers, such as ops, by key. Each block keeps the key of its caller.
 //
-// A request costs a hash of the name and, when the name was seen before, one load: no lock, no
-// string. The table is bounded; one that finds no place keeps its key and has no name. Names are
-// never removed: an op of yesterday's graph may hold memory today.
+// A request costs a hash of the name and, for a known name, one load: no lock, no string. The table
+// is bounded: if it is full, a new key has no name. Names are never removed, because an op of an
+// older graph may still hold memory.
 #pragma once
 
 #include <array>
@@ -18,27 +18,27 @@ namespace thimble {
 class KeyNames {
  public:
   static constexpr std::size_t kPlaces = 16384;
-  static constexpr std::size_t kLongestName = 200;  // the end of a longer one is cut off
+  static constexpr std::size_t kLongestName = 200;  // longer names are cut
 
   KeyNames() = default;
   ~KeyNames();
   KeyNames(const KeyNames&) = delete;
   KeyNames& operator=(const KeyNames&) = delete;
 
-  // The same in every process; 0 for "", and for nothing else.
+  // The same in every process. 0 only for "".
   static std::uint64_t KeyOf(absl::string_view name);
 
   struct Remembered {
     std::uint64_t key = 0;
     bool is_new = false;
   };
-  // The key of `name`, which is remembered if there is room; new if it was not known before.
+  // Returns the key of `name` and remembers the name if there is room. `is_new` if it was unknown.
   Remembered Remember(absl::string_view name);
 
-  // "" if the key has no name. It stays where it is as long as this object.
+  // "" if the key has no name. The pointer is valid as long as this object.
   const char* NameOf(std::uint64_t key) const;
 
-  // visit(key, name) for all of them.
+  // Calls visit(key, name) for every name.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const Place& place : places_) {
@@ -50,7 +50,7 @@ class KeyNames {
  private:
   static constexpr std::size_t kProbes = 16;
 
-  // Taken by its key first, then the name follows; a reader between the two sees no name.
+  // A writer stores the key first, then the name. In between, readers see no name.
   struct Place {
     std::atomic<std::uint64_t> key{0};
     std::atomic<const std::string*> name{nullptr};

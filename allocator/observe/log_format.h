@@ -1,15 +1,15 @@
-// An event log as it is in its file: a header, then records of one size, little endian.
+// The file format of an event log: a header, then records of one size, little endian.
 //
 // The text of an event follows it in records of kind kText, kTextBytes in each; its length is in
-// `stream`. So a log that was cut off can be read up to where it was.
+// `stream`. So a log that was cut off can be read up to the cut.
 //
-// The newest records of a log that is being written are in a file beside it, the tail
-// (log_tail.h), which is kTailEvents records and nothing else: record n is the (n % kTailEvents)-th
-// there until it is in the log, and its check tells whether it still is. Who reads takes the tail
-// first, then the log, and goes on in the tail where the log ends.
+// While a log is being written, its newest records are in a file beside it, the tail (log_tail.h),
+// which holds exactly kTailEvents records. Record n is at index n % kTailEvents there until it is
+// in the log; its check tells whether it was overwritten. A reader copies the tail first, then
+// reads the log, and continues in the tail where the log ends.
 //
 // Versions: 1 has no kinds after kCopy. 2 has all. 3 has checks, and a longer header that says how
-// and where the log ended. A reader of 3 reads 1 and 2 as well.
+// and where the log ended. Readers of version 3 read 1 and 2 as well.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ struct Record {
 
 enum class End : std::uint16_t {
   kOpen = 0,      // it is being written, or its process was killed
-  kComplete = 1,  // all of it is there
-  kBound = 2,     // as many events as were asked for; since version 3, as the next
-  kFailed = 3,    // it could not be written any more
+  kComplete = 1,  // the log has all events
+  kBound = 2,     // it reached its bound (option log_events); since version 3
+  kFailed = 3,    // a write failed; since version 3
 };
 
 struct Header {
@@ -42,7 +42,7 @@ struct Header {
   std::uint32_t version;
   std::uint16_t record_bytes;
   End end;  // written last, together with `records`
-  // From here on since version 3.
+  // Since version 3:
   std::uint64_t records;  // with kComplete and kBound
   std::uint64_t id;       // a number that no other log has: part of every check
 };
@@ -54,7 +54,7 @@ inline constexpr std::size_t kOldHeaderBytes = offsetof(Header, records);
 
 inline constexpr std::uint64_t kTailEvents = 4096;
 
-// All of a record but its kind and its check.
+// A record without its kind and check.
 inline constexpr std::size_t kTextBytes = sizeof(Record) - sizeof(std::uint64_t);
 
 constexpr EventKind LastKindOf(std::uint32_t version) {
@@ -64,8 +64,9 @@ constexpr bool HasText(EventKind kind) {
   return kind == EventKind::kName || kind == EventKind::kOom;
 }
 
-// Of a record that is the `number`-th of its log, counted from 0. Whatever changes one word of it
-// changes the check: each is multiplied by an odd number of its own. Not for defence.
+// The check of a record with index `number` in its log, counted from 0. Any change of one word
+// changes the check, because each word is multiplied by a different odd number. It does not resist
+// attack.
 constexpr std::uint32_t CheckOf(const Record& record, std::uint64_t number, std::uint64_t id) {
   const std::uint64_t sum =
       (id ^ number) * 0xD6E8FEB86659FD93u + record.kind * 0x9E3779B97F4A7C15u +

@@ -20,13 +20,13 @@ constexpr std::size_t kBytes = log_format::kTailEvents * sizeof(Record);
 
 std::string PathOf(const std::string& log) { return absl::StrCat(log, ".tail"); }
 
-// nullptr if that is not possible.
+// nullptr if mmap fails.
 Record* Map(int file, int flags) {
   void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, file, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Record*>(memory);
 }
 
-// A new file, never one that another process may have mapped.
+// Maps a new file, never one that another process may have mapped.
 Record* MapNewFile(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return nullptr;
@@ -41,7 +41,7 @@ Record* MapNewFile(const std::string& path) {
 absl::Status LogTail::Open(const std::string& log, bool has_file) {
   if (has_file) {
     path_ = PathOf(log);
-    unlink(path_.c_str());  // of a log that was here before
+    unlink(path_.c_str());  // left by an earlier log
     records_ = MapNewFile(path_);
   }
   if (records_ != nullptr) return absl::OkStatus();

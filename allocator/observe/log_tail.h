@@ -1,8 +1,8 @@
-// The newest records of a log, before they are written to it: log_format.h says how they lie there.
+// The newest records of a log, before they are written to it. log_format.h describes the layout.
 //
-// It is a file beside the log that is mapped, so that what was stored there survives whatever ends
-// the process, kill -9 included, at the price of a store to memory. Its disk space is taken at
-// once: a disk that fills up later cannot make the process fail here.
+// The tail is a mapped file beside the log. So its records survive any end of the process, even
+// kill -9, for the price of a store to memory. Open() allocates its disk space, so that a disk that
+// fills up later cannot crash the process here.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ class LogTail {
   LogTail(const LogTail&) = delete;
   LogTail& operator=(const LogTail&) = delete;
 
-  // Where there can be no file beside the log, these are plain memory, and end with the process.
+  // Uses plain memory, which ends with the process, if there can be no file beside the log.
   [[nodiscard]] absl::Status Open(const std::string& log, bool has_file);
-  // The file stays.
+  // Unmaps the tail and keeps the file.
   void Close();
-  // The file is not needed any more.
+  // Deletes the file.
   void Remove() const;
 
   log_format::Record& operator[](std::uint64_t number) {
@@ -37,7 +37,7 @@ class LogTail {
   log_format::Record* records_ = nullptr;
 };
 
-// What there is beside a log; nothing if the log is complete.
+// The tail beside a log; empty if there is none, as for a complete log.
 std::vector<log_format::Record> ReadTail(const std::string& log);
 
 }  // namespace thimble

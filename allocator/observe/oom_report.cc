@@ -15,13 +15,13 @@ const char* Headline(OomKind kind) {
     case OomKind::kNone:
       return "out of memory";
     case OomKind::kTrue:
-      return "out of memory (true): what is in use and the request are more than the device has";
+      return "out of memory (true): memory in use and the request together exceed the device";
     case OomKind::kFragmentation:
-      return "out of memory (fragmentation): enough is free, but not as one block";
+      return "out of memory (fragmentation): enough memory is free, but not in one block";
     case OomKind::kLimit:
-      return "out of memory (limit): the limit stops it, and the device has more";
+      return "out of memory (limit): the limit is reached, but the device has more memory";
     case OomKind::kDriver:
-      return "out of memory (driver): the device did not give what the limit allows";
+      return "out of memory (driver): the driver refused memory within the limit";
   }
   return "";
 }
@@ -29,7 +29,7 @@ const char* Headline(OomKind kind) {
 std::string LargestBlock(const OomReport& report) {
   const std::string whole = FormatBytes(report.largest_free);
   const std::string stitched = FormatBytes(report.largest_stitchable);
-  if (report.swap.on) return whole;  // pieces are moved, not stitched
+  if (report.swap.on) return whole;  // with swapping, pieces move and are not stitched
   return report.stitch ? absl::StrCat(stitched, " (", whole, " without stitching)")
                        : absl::StrCat(whole, " (", stitched, " with stitching, which is off)");
 }
@@ -43,8 +43,8 @@ std::string HolderText(const OomReport::Holder& holder) {
                       holder.name.empty() ? absl::StrFormat("%#x", holder.key) : holder.name);
 }
 
-// What moving `bytes` takes on the bus that swap plans are made for by default: once, and once
-// in every step, out and back, while nothing else happens.
+// How long it takes to move `bytes` once on the default bus of swap plans, and how much longer a
+// step takes if they move out and back in every step while nothing else happens.
 std::string CopyTime(Bytes bytes, std::uint64_t step_ns) {
   constexpr auto out = static_cast<double>(kOutBytesPerSecond);
   constexpr auto in = static_cast<double>(kInBytesPerSecond);
@@ -53,8 +53,9 @@ std::string CopyTime(Bytes bytes, std::uint64_t step_ns) {
       absl::StrFormat("%.1f ms at %.1f GiB/s", 1e3 * moved / out, out / static_cast<double>(kGiB));
   if (step_ns == 0) return text;
   const double slowdown = 1e9 * (moved / out + moved / in) / static_cast<double>(step_ns);
-  return absl::StrFormat("%s; steps are an estimated %.1f %% slower if computing hides none of it",
-                         text, 100 * slowdown);
+  return absl::StrFormat(
+      "%s; steps take an estimated %.1f %% longer if computation hides none of it", text,
+      100 * slowdown);
 }
 
 std::vector<std::string> Fits(const OomReport& report) {
@@ -65,7 +66,7 @@ std::vector<std::string> Fits(const OomReport& report) {
   return fits;
 }
 
-// Why swap:auto is not among what fits, where that is known.
+// Why swap:auto would not help, if known.
 std::string SwapDoesNot(const OomReport& report) {
   const SwapOutlook& swap = report.swap;
   if (swap.fits || report.plan) return "";
@@ -75,8 +76,8 @@ std::string SwapDoesNot(const OomReport& report) {
                       " can, and the host has room for ", FormatBytes(swap.host_room));
 }
 
-// Whether a setting is left that only a recorded run can judge: plans pack what is scattered, and
-// without announcements nobody knows what is idle.
+// Whether a setting remains that only a recorded run can judge: a plan may pack scattered memory,
+// and without announcements the arena does not know which blocks are idle.
 bool IsUndecided(const OomReport& report) {
   if (report.plan || report.swap.on || report.requested > report.limit) return false;
   const bool plan_may = report.in_use + report.requested <= report.limit;
@@ -125,7 +126,7 @@ std::string FormatOom(const OomReport& report, const std::string& op) {
   if (report.missing > 0) {
     absl::StrAppend(&text, "\n  needs      ", FormatBytes(report.missing), " more");
   } else {
-    absl::StrAppend(&text, "\n  refused    by the driver, which has room by its own figures");
+    absl::StrAppend(&text, "\n  refused    by the driver, although it reports enough free memory");
   }
   if (const std::vector<std::string> fits = Fits(report); !fits.empty()) {
     absl::StrAppend(&text, "\n  fits with  ", absl::StrJoin(fits, ", or "));
@@ -136,8 +137,9 @@ std::string FormatOom(const OomReport& report, const std::string& op) {
         report.swap.on ? "\n  swapping   does not help: " : "\n  not with   swap:auto: ", why);
   }
   if (IsUndecided(report)) {
-    absl::StrAppend(&text, "\n  also       `thimble run -- PROGRAM` tries the other settings on ",
-                    "what it records, and says which fit");
+    absl::StrAppend(&text,
+                    "\n  also       `thimble run -- PROGRAM` records the program, tries the ",
+                    "other settings, and says which fit");
   }
   return text;
 }

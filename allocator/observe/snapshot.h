@@ -1,4 +1,4 @@
-// The memory of an arena at one moment, as plain data and as JSON.
+// The state of an arena's memory at one time, as plain data and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace thimble {
 
 struct Snapshot {
   enum class State : std::uint8_t { kFree, kUsed, kVacant };
-  struct Piece {  // one interval of the home space; pieces tile it
+  struct Piece {  // an interval of the home space; pieces tile it
     Bytes offset = 0;
     Bytes bytes = 0;
     State state = State::kFree;
     bool small = false;     // in a slab of small blocks
-    bool stitched = false;  // part of a block that is put together from several pieces
+    bool stitched = false;  // part of a stitched block
     Bytes owner = 0;        // used: offset of the first piece of the same block
-    std::uint64_t key = 0;  // used: who asked
+    std::uint64_t key = 0;  // used: the caller
   };
 
   Address home_base = 0;
@@ -29,7 +29,7 @@ struct Snapshot {
   ArenaStats stats;
 };
 
-// One JSON object of numbers, by the names of thimble_stats.
+// One JSON object of numbers, with the names of thimble_stats.
 std::string ToJson(const ArenaStats& stats);
 
 // One JSON object: home_base, chunk_bytes, stats (an object) and pieces (a list of objects).

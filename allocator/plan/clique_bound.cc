@@ -11,14 +11,14 @@ namespace {
 constexpr std::size_t kMostSums = 256;
 constexpr std::uint64_t kMostWork = 4'000'000;  // in units of a nanosecond or two
 
-// The sums of subsets of some sizes, up to the longest gap.
+// All sums of subsets of the sizes added, up to the longest gap.
 class SubsetSums {
  public:
   explicit SubsetSums(std::int64_t longest) : known_(longest) {}
 
   void Add(std::int64_t size) {
     grown_.clear();
-    std::size_t next = 0;  // of the sums without `size`
+    std::size_t next = 0;  // index in the sums without `size`
     for (const std::int64_t without : sums_) {
       const std::int64_t with = without + size;
       while (next < sums_.size() && sums_[next] < with) grown_.push_back(sums_[next++]);
@@ -26,7 +26,7 @@ class SubsetSums {
       if (next == sums_.size() || sums_[next] != with) grown_.push_back(with);
     }
     grown_.insert(grown_.end(), sums_.begin() + static_cast<std::ptrdiff_t>(next), sums_.end());
-    // Gaps longer than this many sums tell apart could be filled as well as not.
+    // Beyond kMostSums sums, assume that a gap can be filled.
     if (grown_.size() > kMostSums) {
       grown_.resize(kMostSums);
       known_ = grown_.back();
@@ -34,7 +34,7 @@ class SubsetSums {
     std::swap(sums_, grown_);
   }
 
-  // No subset takes more of a gap.
+  // The most of a gap that a subset can fill.
   std::int64_t MostIn(std::int64_t gap) const {
     return gap > known_ ? gap : *(std::upper_bound(sums_.begin(), sums_.end(), gap) - 1);
   }
@@ -42,7 +42,7 @@ class SubsetSums {
   std::size_t count() const { return sums_.size(); }
 
  private:
-  std::int64_t known_;                    // all sums up to here are there
+  std::int64_t known_;                    // sums_ is complete up to here
   std::vector<std::int64_t> sums_ = {0};  // rising
   std::vector<std::int64_t> grown_;       // scratch
 };
@@ -63,7 +63,7 @@ class Cliques {
     });
   }
 
-  // Cliques around the largest buffers first; each begins with one that no other has yet.
+  // Starts each clique with the largest buffer that is in none yet.
   std::int64_t BestBound() {
     std::int64_t best = 0;
     for (const std::int32_t first : by_size_) {
@@ -102,7 +102,7 @@ class Cliques {
     work_ += by_size_.size();
   }
 
-  // Between the fixed buffers that conflict with all of the clique.
+  // Finds the gaps between the fixed buffers that conflict with all of the clique.
   void FindGaps() {
     gaps_.clear();
     top_ = 0;
@@ -114,8 +114,8 @@ class Cliques {
     work_ += fixed_.size();
   }
 
-  // Part of a clique is a clique. Without its small buffers it may well tell more: they would fill
-  // every gap, for which one buffer may count more than once here.
+  // Part of a clique is a clique, too. Without its small buffers the bound may be higher: here one
+  // buffer may count for several gaps, so small ones seem to fill them all.
   std::int64_t BoundOfSizes() {
     std::int64_t best = 0;
     std::int64_t total = 0;
@@ -134,12 +134,12 @@ class Cliques {
   }
 
   const ConflictProblem& problem_;
-  std::vector<std::int32_t> by_size_;  // what is not fixed, the largest first
+  std::vector<std::int32_t> by_size_;  // movable ones, the largest first
   std::vector<std::int32_t> fixed_;    // by offset
-  std::vector<std::uint8_t> covered_;  // by buffer: whether a clique has it
+  std::vector<std::uint8_t> covered_;  // by buffer: whether it is in a clique
   std::uint64_t work_ = 0;
 
-  // Of one clique:
+  // The clique at hand:
   std::vector<std::uint64_t> common_;  // neighbours of all members
   std::vector<std::int64_t> sizes_;    // falling
   std::vector<std::int64_t> gaps_;

@@ -36,7 +36,7 @@ void ConflictPacker::Insert(std::int32_t buffer, std::int64_t offset) {
 std::int64_t ConflictPacker::FindPlace(std::int32_t buffer, Fit fit) const {
   const std::uint64_t* const row = problem_.conflicts.Row(buffer);
   const std::int64_t size = sizes_[buffer];
-  std::int64_t offset = 0;  // everything in conflict that was looked at ends here or below
+  std::int64_t offset = 0;  // all conflicting buffers seen so far end here or below
   std::int64_t best = kNowhere;
   std::int64_t best_room = kNoHeight;
   for (const Placed& placed : placed_) {

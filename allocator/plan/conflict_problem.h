@@ -1,6 +1,5 @@
-// The other form of the problem: which buffers may not share bytes is given pair by pair. That is
-// what a recording of several steps knows (who was ever live together with whom), and it has no
-// time in it.
+// The other form of the problem: it lists, pair by pair, which buffers may not share bytes. A
+// recording of several steps knows that, but no common time: which buffers were ever live together.
 #pragma once
 
 #include <cstdint>
@@ -47,12 +46,12 @@ struct ConflictProblem {
                                     // empty if none is fixed
   Conflicts conflicts;
   std::int64_t alignment = 256;  // of all offsets
-  std::int64_t lower_bound = 0;  // a height known to be needed, such as the most bytes ever live
+  std::int64_t lower_bound = 0;  // no packing is lower; such as the most bytes live at once
 };
 
-// What a problem must be before it is solved: at most kMaxSlots buffers, sizes within the limits of
-// problem.h, sizes and fixed offsets aligned, fixed buffers in conflict apart. The first buffer
-// that is wrong is named by its index.
+// A problem must pass this check before it is solved: at most kMaxSlots buffers, sizes within the
+// limits of problem.h, sizes and fixed offsets aligned, no overlap of fixed buffers that conflict.
+// The error names the first wrong buffer by its index.
 [[nodiscard]] absl::Status CheckConflictProblem(const ConflictProblem& problem);
 
 }  // namespace thimble::plan

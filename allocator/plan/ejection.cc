@@ -8,13 +8,13 @@ namespace {
 constexpr std::int64_t kWeightOne = std::int64_t{1} << 16;  // of a buffer as high as the target
 constexpr std::int64_t kMaxPenalty = std::int64_t{1} << 10;
 constexpr std::int64_t kLeaveAlone = 16;  // factor
-// More than 2^17 others together, and 2^14 of them still fit in 64 bits.
+// More than 2^17 other costs together; the sum of 2^14 of these still fits in 64 bits.
 constexpr std::int64_t kImmovable = std::int64_t{1} << 48;
-// An attempt that is to succeed mostly does so soon. If none of a round of targets is reached, the
-// next round takes twice as long.
+// Attempts that succeed mostly do so early. If a round of targets reaches none, the next round
+// takes twice as long.
 constexpr std::uint64_t kFirstLimit = 1'000'000;
 constexpr std::uint64_t kLastLimit = std::uint64_t{1} << 40;
-// A target is lower than the best by one part in so many of what is between best and bound.
+// A target lies below the best height by 1/share of the gap between the best and the bound.
 constexpr std::int64_t kFirstShare = 16;
 constexpr std::int64_t kLastShare = 64;
 
@@ -31,7 +31,7 @@ bool IsLower(const Edge& a, const Edge& b) {
   return a.offset < b.offset;
 }
 
-// Adds to a sorted list.
+// Inserts into a sorted list.
 template <typename Edge>
 void AddEdge(std::vector<Edge>& edges, Edge edge) {
   edges.insert(std::upper_bound(edges.begin(), edges.end(), edge, IsLower<Edge>), edge);
@@ -55,11 +55,12 @@ Ejection::Ejection(Packer& packer, std::uint64_t seed)
       near_begins_(packer.sizes().size()),
       near_ends_(packer.sizes().size()) {}
 
-// Large buffers are hard to place, so they are dear to eject; by how much, attempts disagree.
+// Large buffers are hard to place, so they are expensive to eject. Attempts take turns with two
+// weightings.
 void Ejection::SetWeights() {
   weights_.assign(packer_.sizes().size(), 0);
   for (std::int32_t i = 0; i < packer_.count(); ++i) {
-    // Sizes are at most 2^46, targets larger than that are 2^60.
+    // No overflow: sizes are at most 2^46, and targets at most 2^60.
     const std::int64_t share = packer_.sizes()[i] * kWeightOne / std::max<std::int64_t>(target_, 1);
     const std::int64_t weight = attempts_ % 2 == 0 ? share : Root(share * kWeightOne);
     weights_[i] = std::clamp<std::int64_t>(weight, 1, kWeightOne);
@@ -111,7 +112,7 @@ void Ejection::Eject(std::int32_t buffer) {
   waiting_.push_back(buffer);
 }
 
-// The dearest of a few at random.
+// Takes the most expensive of a few random ones.
 std::int32_t Ejection::TakeWaiting() {
   constexpr std::size_t kTries = 4;
   const std::int64_t count = static_cast<std::int64_t>(waiting_.size());
@@ -139,7 +140,8 @@ void Ejection::FindCosts(std::int32_t buffer) {
     if (left_alone_until_[i] > iteration_) costs_[i] *= kLeaveAlone;
     if (packer_.fixed()[i] != kNowhere) costs_[i] = kImmovable;
   }
-  // Which edges are of neighbours no branch predictor can know: write all, keep those.
+  // No branch predictor can guess which edges belong to neighbours, so write every edge and advance
+  // only past those.
   const auto keep_near = [this](const std::vector<Edge>& edges, std::vector<Cost>& near) {
     near.resize(edges.size());
     std::size_t count = 0;
@@ -153,13 +155,14 @@ void Ejection::FindCosts(std::int32_t buffer) {
   keep_near(ends_, near_ends_);
 }
 
-// Only places that touch a neighbour, or an end of the range, need to be looked at, from below.
-// What overlaps a place is what begins before its end, less what ends before its begin.
+// Only places that touch a neighbour or an end of the range can be cheapest; visits them in rising
+// order. The cost of a place is the sum over buffers that begin before its end, less those that end
+// before its begin.
 std::int64_t Ejection::CheapestPlace(std::int64_t size, std::int64_t& cost) {
   const std::int64_t highest = target_ - size;
-  auto begun = near_begins_.begin();  // up to the end of the place
-  auto ended = near_ends_.begin();    // up to its begin
-  auto next = near_begins_.begin();   // the place below this one comes after
+  auto begun = near_begins_.begin();  // first that begins at or after the end of the place
+  auto ended = near_ends_.begin();    // first that ends after its begin
+  auto next = near_begins_.begin();   // the next place ends where this one begins
   std::int64_t overlapping = 0;
   std::int64_t cheapest = 0;
   std::int64_t equals = 0;

@@ -6,7 +6,7 @@
 namespace thimble::plan {
 namespace {
 
-// Everything end to end: what there is to give when there was no time for anything.
+// Lays all buffers end to end: the answer when there was no time for a search.
 void Stack(const Packer& packer, Packing& packing) {
   packing.offsets = packer.fixed();
   packing.height = 0;
@@ -46,7 +46,7 @@ bool Improvement::Step(std::uint64_t ejection_work, Budget& budget) {
     if (is_done()) return false;
     rules_.Step(budget, best_);
   }
-  // One buffer more or less in front changes little among thousands.
+  // Among thousands of buffers, one place forward or back changes little.
   constexpr std::int32_t kMostSqueaky = 4000;
   if (packer_.count() <= kMostSqueaky) {
     if (turns_++ % 2 == 0) squeaky_.Start(rules_.best_order(), rules_.best_fit(), best_);

@@ -1,4 +1,4 @@
-// The searches that need only a Packer, taking turns on one best packing.
+// The searches that need only a Packer. They take turns and share one best packing.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ class Improvement {
  public:
   static constexpr std::uint64_t kEjectionWork = 20'000'000;  // some tenths of a second
 
-  // Makes the first packing; its deadline does not count for that, but to be cancelled does.
+  // Makes the first packing: cancelling stops that, the deadline does not.
   Improvement(Packer& packer, const SolveOptions& options);
 
-  // A turn of every search; that of ejection takes about `ejection_work`. False when there is no
-  // use or no budget for another.
+  // Gives every search one turn; ejection takes about `ejection_work`. False when another turn is
+  // useless or the budget is spent.
   bool Step(std::uint64_t ejection_work, Budget& budget);
 
   Packing& best() { return best_; }
-  // As a plan; nothing is left here.
+  // Moves the best packing into a plan.
   Plan TakeBest() { return {std::move(best_.offsets), best_.height, packer_.lower_bound()}; }
 
  private:

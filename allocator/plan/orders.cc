@@ -12,8 +12,8 @@ constexpr std::int64_t kOne = std::int64_t{1} << kFraction;
 
 std::int64_t Log2(std::uint64_t x) {
   const int whole = 63 - __builtin_clzll(x);
-  // x as a number in [1, 2) with 31 bits after the point: squaring it gives one bit of the
-  // logarithm after another.
+  // x as a number in [1, 2) with 31 bits after the point. Each squaring gives one more bit of the
+  // logarithm.
   std::uint64_t mantissa = whole > 31 ? x >> (whole - 31) : x << (31 - whole);
   std::int64_t log = whole;
   for (int bit = 0; bit < kFraction; ++bit) {

@@ -1,8 +1,7 @@
-// In which order buffers are placed. No order is best for every problem, so there is a family of
-// them, and the searches try many: a buffer comes the earlier, the larger a weighted sum of the
-// logarithms of its traits is. That covers size, area, lifetime, size times root of lifetime, load
-// before size, and all between. Fixed-point logarithms keep the sum an integer, and so the same on
-// every machine.
+// The orders in which buffers are placed. No order is best for every problem, so the searches try
+// many of one family: buffers are sorted by a weighted sum of the logarithms of their traits, the
+// largest sum first. That covers size, area, lifetime, size times root of lifetime, load before
+// size, and all between. Fixed-point logarithms keep the sum an integer, the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +16,11 @@ enum class Fit : std::uint8_t { kFirst, kBest };
 // log2(x) in units of 2^-16, for x >= 1. Rounded down, by at most 2 units.
 std::int64_t Log2(std::uint64_t x);
 
-// By buffer, as Log2().
+// By buffer, as values of Log2().
 struct Traits {
   std::vector<std::int64_t> size;
   std::vector<std::int64_t> length;  // how long it lives, or how many neighbours it has
-  std::vector<std::int64_t> load;    // the most that is live together with it
+  std::vector<std::int64_t> load;    // the most bytes live together with it
 };
 
 struct Rule {
@@ -34,14 +33,15 @@ struct Rule {
   Fit fit = Fit::kFirst;
 };
 
-// Tried first, the most promising in front. The very first is size alone, as in SmartPool.
+// The rules to try first, the most promising in front. The very first is size alone, as in
+// SmartPool.
 const std::vector<Rule>& Portfolio();
 
-// A rule at random: near `best`, or anywhere.
+// A random rule: any, or one near `best`.
 Rule AnyRule(Random& random);
 Rule NearbyRule(const Rule& best, Random& random);
 
-// The buffers of `movable`, first the first to place. Equal ones in the order of their indices.
+// The buffers of `movable` in the order of placing. Equal ones stay in the order of their indices.
 std::vector<std::int32_t> MakeOrder(const std::vector<std::int32_t>& movable, const Traits& traits,
                                     const Rule& rule, Random& random);
 

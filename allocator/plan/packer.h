@@ -1,8 +1,8 @@
-// What every search needs of a problem, whether conflicts are given as lifetimes or as a graph: to
-// place buffers one after another in some order, and to name the neighbours of a buffer.
+// All that a search needs of a problem, whether its conflicts are lifetimes or a graph: a Packer
+// places buffers one after another in a given order, and names the neighbours of a buffer.
 //
-// Buffers are neighbours if they may not share bytes. Some may be fixed: they are where they are in
-// every packing, and in no order.
+// Buffers are neighbours if they may not share bytes. Fixed buffers have the same offset in every
+// packing and are in no order.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class Packer {
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;
 
-  // Places the buffers of `order` (all that are not fixed). False as soon as the height is `cutoff`
-  // or more, or the budget is over: `packing` then says nothing.
+  // Places the buffers of `order` (all that are not fixed). Returns false as soon as the height
+  // reaches `cutoff` or the budget is over; `packing` is then meaningless.
   virtual bool Pack(const std::vector<std::int32_t>& order, Fit fit, std::int64_t cutoff,
                     Budget& budget, Packing& packing) = 0;
 
@@ -44,7 +44,7 @@ class Packer {
   const Traits& traits() const { return traits_; }
 
  protected:
-  // For the constructors of the subclasses, which fill in the rest.
+  // Constructors of subclasses set the members.
   Packer() = default;
 
   std::vector<std::int64_t> sizes_;

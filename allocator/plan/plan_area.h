@@ -1,5 +1,6 @@
-// The plan area: the bytes that a plan hands out itself, past the heap. The borders of all places
-// cut it into cells, so that testing, taking and leaving a place each touch one row of bytes.
+// The plan area: the bytes that a plan hands out itself instead of the heap. The borders of all
+// places cut it into cells, so that testing, taking and leaving a place each touch one row of
+// bytes.
 //
 // A cell is open if it belongs to the plan and is free. Cells in use are closed, and so are those
 // that belong to the heap: at first, all of them.
@@ -26,14 +27,14 @@ class PlanArea {
     std::uint32_t end = 0;
   };
 
-  // Starts anew with these borders, in any order, and all cells closed.
+  // Starts anew with these borders, in any order. All cells are closed.
   void Reset(std::vector<Bytes> borders);
-  // Every cell is closed again.
+  // Closes every cell.
   void CloseAll() { std::fill(open_.begin(), open_.end(), kClosed); }
   // Both ends of `place` are borders.
   Cells CellsOf(Extent place) const { return {IndexOf(place.begin), IndexOf(place.end)}; }
-  // Makes `at` a border. If it was not one yet, returns its index: the indices of all borders from
-  // there on have grown by one.
+  // Makes `at` a border. Returns its index if it is new; the indices of all higher borders have
+  // then grown by one.
   std::optional<std::uint32_t> AddBorder(Bytes at);
 
   bool IsOpen(Cells cells) const {
@@ -41,8 +42,8 @@ class PlanArea {
   }
   void Close(Cells cells) { Set(cells, kClosed); }
   void Open(Cells cells) { Set(cells, kOpen); }
-  // Calls open(extent) for every row of closed cells among these, and opens what it is true for.
-  // Whether all of them are open now.
+  // Calls open(extent) for each row of closed cells in `cells` and opens the row if it returns
+  // true. Stops at the first false. Returns whether all cells are open now.
   template <typename OpenExtent>
   bool OpenRest(Cells cells, OpenExtent open) {
     for (Cells rest = NextClosed(cells); rest.begin < rest.end;
@@ -65,7 +66,7 @@ class PlanArea {
     std::memset(&open_[cells.begin], state, cells.end - cells.begin);
   }
 
-  std::vector<Bytes> borders_;  // in order; cell i is between borders i and i + 1
+  std::vector<Bytes> borders_;  // rising; cell i lies between borders i and i + 1
   std::vector<char> open_;      // by cell
 };
 

@@ -87,10 +87,10 @@ absl::StatusOr<Learned> DecodeLearned(absl::string_view file) {
   Header header{};
   if (file.size() < sizeof(header)) return Damaged("it is shorter than its header");
   std::memcpy(&header, file.data(), sizeof(header));
-  if (header.magic != kMagic) return absl::InvalidArgumentError("is no plan file of Thimble");
+  if (header.magic != kMagic) return absl::InvalidArgumentError("is not a plan file of Thimble");
   if (header.version != kVersion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has version ", header.version, ", this program reads version ", kVersion));
+    return absl::InvalidArgumentError(absl::StrCat("has version ", header.version,
+                                                   ", but this program reads version ", kVersion));
   }
   if (header.sites > SiteTable::kMaxSites) {
     return Damaged(absl::StrCat(header.sites, " sites are more than ", SiteTable::kMaxSites));

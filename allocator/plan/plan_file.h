@@ -1,8 +1,8 @@
-// What a planner has learned, as a file: the sites there are, who was there at the same time, and
-// their places, from the beginning of the region on.
+// What a planner has learned, as a file: the sites, which of them were in use at the same time, and
+// their places, counted from the start of the region.
 //
-// File, little endian: magic, version, size of a chunk, number of sites, checksum of what follows;
-// then every site; then a row of bits for every site.
+// File, little endian: magic, version, size of a chunk, number of sites, checksum of the rest; then
+// every site; then a row of bits for every site.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct LearnedSite {
 };
 
 struct Learned {
-  Bytes chunk_bytes = 0;           // which blocks are small depends on it
-  std::vector<LearnedSite> sites;  // those with the same key and size by rank
-  // One row for each: bit b of row a (word b / 64, bit b % 64) says whether a and b were taken at
-  // once. Symmetric.
+  Bytes chunk_bytes = 0;           // decides which blocks are small
+  std::vector<LearnedSite> sites;  // sites of the same key and size are in order of rank
+  // One row per site: bit b of row a (word b / 64, bit b % 64) says whether a and b were taken at
+  // the same time. Symmetric.
   std::vector<std::uint64_t> conflicts;
 
   std::size_t row_words() const { return (sites.size() + 63) / 64; }
@@ -43,10 +43,10 @@ struct Learned {
 };
 
 std::string EncodeLearned(const Learned& learned);
-// Anything but what EncodeLearned() makes is refused with the reason.
+// Refuses anything that EncodeLearned() did not make, with the reason.
 absl::StatusOr<Learned> DecodeLearned(absl::string_view file);
 
-// The errors name the file. A file is written whole or not at all.
+// Errors name the file. WritePlanFile() writes the whole file or none.
 absl::StatusOr<Learned> ReadPlanFile(const std::string& path);
 absl::Status WritePlanFile(const Learned& learned, const std::string& path);
 

@@ -8,37 +8,38 @@
 namespace thimble {
 namespace {
 
-// A round is calm if one request in so many brought a new site at most, and as large a part of all
-// conflicts is new.
+// A round is calm if at most one request in kCalm brought a new site, and at most one conflict in
+// kCalm is new.
 constexpr std::uint64_t kCalm = 50;
-// A better plan is wanted if more than one request in so many did not get its place ...
+// The planner wants a better plan if more than one request in kPoor did not get its place ...
 constexpr std::uint64_t kPoor = 1000;
-// ... and none is better than this one if it was more than one in so many.
+// ... and drops the plan if it was more than one in kUseless.
 constexpr std::uint64_t kUseless = 2;
 constexpr std::uint32_t kLongestPause = 64;
-// How often memory for a serving plan is requested again, and how often a plan is put off.
+// At how many ends of steps memory for a serving plan is requested again, and how often a plan may
+// be postponed.
 constexpr std::uint32_t kLaterMoments = 4;
 constexpr std::uint32_t kMostPostponed = 8;
-// At how many ends of steps what is held may be at other places before that seems to be the rule.
+// After this many ends of steps with held blocks at other places, they are not expected to return.
 constexpr std::uint32_t kPatience = 4;
-// Most requests of a round are known if all are but one in so many.
+// Most requests of a round are known if at most one in kKnown is not.
 constexpr std::uint64_t kKnown = 10;
-// Rounds without one like that after which what was restored is of no use.
+// Restored sites are useless if no such round comes within this many.
 constexpr std::uint32_t kStale = 4;
-// Steps do not always end with the same: one part in so many of what comes and goes in them.
+// The bytes held at ends of steps vary: by up to 1/kHardlyMore of what comes and goes in a step.
 constexpr Bytes kHardlyMore = 16;
-// Rounds after which a site that nobody took is forgotten.
+// A site is forgotten if it was not taken in this many rounds.
 constexpr std::uint32_t kMemory = 64;
 
 }  // namespace
 
-// --- On the way of a request -------------------------------------------------------------------
+// --- For every request -------------------------------------------------------------------------
 
 void Planner::Undo(SiteId id) {
   if (id != kNoSite) sites_.Undo(id);
 }
 
-// The lowest byte of every gap that is large enough, the last of which has no end.
+// The lowest byte of every gap that is large enough. The last gap has no end.
 std::vector<Bytes> Planner::PlacesWithoutConflict(SiteId id) const {
   const Bytes bytes = sites_.site(id).bytes;
   std::vector<Extent> taken;
@@ -98,23 +99,23 @@ void Planner::CloseRound() {
   const std::uint64_t planned = stats_.plan_requests - mark_.requests;
   const std::uint64_t failed = planned - (stats_.plan_hits - mark_.hits);
   last_failed_ = failed;
-  // Not before a whole round: at first, blocks of the old order stand in the way.
+  // Not before a whole round: at first, blocks from before the plan are in the way.
   const bool is_judged = serving_ && round_ > serving_since_;
   if (is_judged && failed * kUseless > planned) Retire();
   const bool is_poor = is_judged && failed * kPoor > planned;
   was_good_ = was_good_ || (is_judged && !is_poor);
-  // What failed once fails whenever that step comes again, unless repairs have healed it.
+  // A site that failed fails again whenever that step comes, unless a repair moved it.
   has_misplaced_ = serving_ && (has_misplaced_ || is_poor) && CountMisplaced() > 0;
   const bool is_good = serving_ && !is_poor && !has_misplaced_;
   if (is_judged && is_good && waiting_.has_value()) {
-    waiting_.reset();  // what was to replace it is not needed any more
+    waiting_.reset();  // its replacement is no longer needed
     is_due_ = false;
   }
   if (pause_ > 0) --pause_;
   if (!wants_plan_) wanted_since_ = round_;
   wants_plan_ = !is_good && !packing_ && !waiting_.has_value() && pause_ == 0 &&
                 (IsRestored() || CalmIsLong());
-  // A moment as empty as the one it waits for may never come.
+  // An end of a step as empty as the plan waits for may never come.
   wants_draft_ = wants_plan_ && round_ >= wanted_since_ + kMostPostponed;
   if (waiting_.has_value() && round_ >= waiting_->since + kMostPostponed) is_due_ = true;
   ++round_;
@@ -141,7 +142,7 @@ void Planner::Restore(const Learned& learned) {
   SetRoundLength();
 }
 
-// Whether what was restored has shown to be of use now.
+// Whether the restored sites have proved useful.
 bool Planner::IsRestored() {
   if (!restored_) return false;
   const std::uint64_t known = sites_.restored_uses() - mark_.restored_uses;
@@ -156,7 +157,7 @@ bool Planner::IsRestored() {
 
 bool Planner::CalmIsLong() const {
   if (calm_rounds_ < kCalmRounds) return false;
-  std::uint64_t sites = 0;  // that were taken since it is calm
+  std::uint64_t sites = 0;  // taken since the calm began
   for (SiteId id = 0; id < sites_.end(); ++id) {
     if (sites_.Exists(id) && sites_.site(id).taken_in + calm_rounds_ > round_) ++sites;
   }
@@ -191,7 +192,7 @@ std::uint64_t Planner::CountMisplaced() const {
   return misplaced;
 }
 
-// A request that came once is the beginning of a program, not of a step.
+// A request that came only once belongs to the start of the program, not to a step.
 bool Planner::Recurs(SiteId id) const {
   return sites_.Exists(id) && sites_.site(id).uses >= SiteTable::kOften && !IsLongLived(id);
 }
@@ -208,7 +209,7 @@ void Planner::Retire() {
   calm_rounds_ = 0;
   calm_requests_ = 0;
   held_repeats_ = true;
-  // What was never good will hardly be so next time.
+  // After a plan that was never good, the next one is unlikely to be: pause longer.
   if (was_good_) next_pause_ = 1;
   pause_ = next_pause_;
   ++stats_.plans_retired;
@@ -279,9 +280,10 @@ void Planner::Adopt(const Draft& draft, const plan::Plan& plan) {
     waiting.places[draft.sites[i]] = place;
     waiting.region.end = std::max(waiting.region.end, end);
   }
-  if (serving_ && unplaced >= std::max(last_failed_, CountMisplaced())) return;  // no better
+  // Keeps the serving plan unless this one is better.
+  if (serving_ && unplaced >= std::max(last_failed_, CountMisplaced())) return;
   waiting_ = std::move(waiting);
-  is_due_ = sites_.taken_bytes() <= low_;  // between two steps just now
+  is_due_ = sites_.taken_bytes() <= low_;  // a step ends just now
 }
 
 void Planner::Abandon() {

@@ -1,24 +1,24 @@
-// Learns what training repeats and proposes a place for each request. Proposals only: the caller
-// uses a place if its bytes are free, and finds another one if they are not.
+// Learns what training repeats and proposes a place for each request. The caller uses the place if
+// its bytes are free, and another one if not.
 //
 // Time is counted in rounds. A round has as many requests as there are recurring sites, about one
 // step. After kCalmRounds in which hardly anything was new and every site recurred equally often,
-// the planner wants a plan. All that follows happens in quiet moments, when as little memory is in
-// use as at any time in the last round: the ends of steps. At the first one WantsDraft() is true:
-// the caller packs MakeDraft() on a thread of its own and passes the result to Adopt(). At a later
-// one the plan IsDue(): the caller brings memory to the plan's region and calls Activate().
+// the planner wants a plan. All that follows happens at ends of steps: the times at which hardly
+// more memory is in use than at the emptiest time of the last round. At the first one WantsDraft()
+// is true: the caller packs MakeDraft() on a thread of its own and passes the result to Adopt(). At
+// a later one IsDue() is true: the caller brings memory to the plan's region and calls Activate().
 //
-// What is held at the end of a step, such as parameters that the next step replaces, keeps the
-// place it has when the draft is made, so that the plan can start when the block is there again. If
-// the block never returns there, the next plan ignores it.
+// A block that is held at the end of a step, such as parameters that the next step replaces, keeps
+// in the plan the place that it has when the draft is made. So the plan can start as soon as the
+// block is at that place again. If it never is, the next plan ignores that place.
 //
-// A site whose place is occupied moves for good to one that is free now and that no conflicting
-// site has. Sites that appear later have no place; when many requests of a round have none, the
-// planner wants a new plan. A plan that fails most requests of a whole round is dropped.
+// A site whose place is occupied moves for good to a place that is free now and that no conflicting
+// site has. Sites that appear later have no place. When many requests of a round have none, the
+// planner wants a new plan. It drops a plan that fails most requests of a whole round.
 //
 // One plan holds the sites of all kinds of steps: training and evaluation, every sequence length.
-// Sites that never meet share bytes, so this costs no memory, and nobody has to guess which kind of
-// step comes next.
+// Sites that are never in use at the same time share bytes, so this costs no memory, and the
+// planner need not guess which kind of step comes next.
 //
 // Invariants (CheckInvariants() proves them, and SiteTable's):
 //   L1  The cells of a place are those of the plan area.
@@ -50,14 +50,14 @@ class Planner {
   static constexpr std::uint32_t kCalmRounds = 3;
   static constexpr std::uint32_t kShortestRound = 4;
 
-  // Takes over what an earlier process learned: then one round of mostly known requests is enough
-  // for a plan. If no such round comes soon, it was another program's, and is forgotten. To be
-  // called first.
+  // Takes over what an earlier process learned. Then one round of mostly known requests is enough
+  // for a plan. If no such round comes soon, another program learned it, and the planner forgets
+  // it. Call this first.
   void Restore(const Learned& learned);
 
-  // --- On the way of a request -------------------------------------------------------------------
+  // --- For every request -------------------------------------------------------------------------
 
-  // The site of a request, taken now; kNoSite if the table is full.
+  // Takes the site of a request; kNoSite if the table is full.
   SiteId Enter(std::uint64_t key, std::uint64_t step, Bytes bytes) {
     ++round_requests_;
     return sites_.Take(key, step, bytes, round_);
@@ -73,7 +73,7 @@ class Planner {
   // Reverts Enter() after a request failed. Only for the site that was taken last.
   void Undo(SiteId id);
 
-  // Where the request is to go, if a plan serves and has a place for it; else nullptr.
+  // The request's place if a plan serves and has one; else nullptr.
   const Place* FindPlace(SiteId id) {
     if (!serving_) return nullptr;
     ++stats_.plan_requests;
@@ -85,8 +85,8 @@ class Planner {
     ++stats_.plan_hits;
     if (sites_.MarkUsedHere(id)) ++stats_.plan_repeats;
   }
-  // The place of `id` is occupied: another one for which `is_free(offset)` is true and which no
-  // site in conflict has. It is the site's from now on.
+  // The place of `id` is occupied: moves the site for good to a place for which `is_free(offset)`
+  // is true and which no conflicting site has. nullopt if there is none.
   template <typename IsFree>
   std::optional<Bytes> Repair(SiteId id, IsFree is_free) {
     for (const Bytes offset : PlacesWithoutConflict(id)) {
@@ -100,8 +100,8 @@ class Planner {
     return std::nullopt;
   }
 
-  // Where the plan's own memory is. A site that was taken there keeps its place until it is left,
-  // also when the plan does not serve any more.
+  // The plan's own memory. A site that was taken there keeps its place until it is left, even after
+  // the plan was dropped.
   PlanArea& area() { return area_; }
   Extent ExtentOf(SiteId id) const {
     const Site& site = sites_.site(id);
@@ -120,63 +120,64 @@ class Planner {
   // --- Planning ----------------------------------------------------------------------------------
 
   bool WantsDraft() const { return wants_draft_; }
-  // Some of what is held cannot have its place: whether the next moment may be better.
+  // Some held blocks cannot keep their places. True if the draft is postponed to a later end of a
+  // step.
   bool PostponeDraft();
-  // Whether the block of `id` will stay where it is: it has been there for a long time, or it is
-  // the first of its kind.
+  // Whether the block of `id` will probably stay: it has been in use for a long time, or its site
+  // was never used before.
   bool IsLongLived(SiteId id) const;
 
-  // Where there can be places.
+  // Where places may be.
   struct Ground {
-    Extent region;                  // for most of them: memory will be brought here
-    std::vector<Extent> obstacles;  // where there can be none, up to the end of the region
-    Bytes kept = 0;                 // memory that stays outside the region
-    Bytes free = 0;                 // of that, between the obstacles
-    absl::flat_hash_map<SiteId, Bytes> held;  // where sites are that have a block in the region
-    bool has_all_held = true;                 // and all others there, long-lived sites apart
+    Extent region;                            // for most places: memory will be brought here
+    std::vector<Extent> obstacles;            // no places here; up to the end of the region
+    Bytes kept = 0;                           // memory that stays outside the region
+    Bytes free = 0;                           // part of `kept` that is free between obstacles
+    absl::flat_hash_map<SiteId, Bytes> held;  // places of sites whose blocks are in the region
+    bool has_all_held = true;                 // `held` has all blocks there but long-lived ones
     bool holds_much = false;
   };
-  // What there is to pack. It is taken in a moment; ToProblem() takes longer and needs nothing
-  // else.
+  // The input of the packing. MakeDraft() is quick; ToProblem() takes longer and needs only the
+  // draft.
   struct Draft {
     std::vector<SiteId> sites;
     std::vector<Bytes> sizes;  // of these sites
-    std::vector<Bytes> held;   // where they are now; kNoPlace for others
+    std::vector<Bytes> held;   // their current places; kNoPlace if not held
     Ground ground;
     SiteConflicts conflicts;  // of all sites, by id
-    Bytes peak = 0;           // most bytes that all sites, long-lived ones too, took at once
+    Bytes peak = 0;           // most bytes that all sites, including long-lived ones, took at once
     Bytes lower_bound = 0;    // of the height
 
-    std::vector<SiteId> known;         // all sites, long-lived ones too
-    std::vector<LearnedSite> learned;  // of these
-    std::vector<Bytes> remembered;     // places of `sites` in an earlier process, if that is known
+    std::vector<SiteId> known;         // all sites, including long-lived ones
+    std::vector<LearnedSite> learned;  // of `known`
+    std::vector<Bytes> remembered;     // places of `sites` in an earlier process; empty if unknown
 
     // Buffer i is site i; obstacles follow.
     plan::ConflictProblem ToProblem() const;
-    // The plan of an earlier process: for a problem that nearly is the same, and if nothing is
-    // held.
+    // The plan of an earlier process, if the problem is nearly the same and no block is held.
     std::optional<plan::Plan> Remembered() const;
-    // For a file; without the size of a chunk.
+    // For a file. The caller adds the size of a chunk.
     Learned ToLearned(const plan::Plan& plan) const;
   };
-  // All sites except long-lived ones, which are obstacles. No other plan is wanted until Adopt() or
-  // Abandon().
+  // All sites except long-lived ones, which are obstacles. The planner wants no other plan until
+  // Adopt() or Abandon().
   Draft MakeDraft(Ground ground);
   // Places that end above the region are not used.
   void Adopt(const Draft& draft, const plan::Plan& plan);
   void Abandon();
 
-  // Whether Activate() is to be called now. Before, region() should have memory; if it could not be
-  // had everywhere, the plan serves nevertheless, and is due a few times more.
+  // Whether the caller should call Activate() now. First it should bring memory to region(). If
+  // parts of the region stay without memory, the plan serves nevertheless, and is due again a few
+  // times.
   bool IsDue() const { return is_due_; }
   Extent region() const { return waiting_.has_value() ? waiting_->region : region_; }
-  // Nobody may sit in the plan area.
+  // No block may be in the plan area.
   void Activate(bool region_is_whole);
-  // Not now: the next moment may be better. A plan for which none is good is given up.
+  // Waits for a later end of a step. Gives the plan up after too many.
   void Postpone();
-  // Whether to wait for a moment at which nothing is in its way.
+  // Whether to wait for an end of a step at which no block is in the way.
   bool IsPatient() const;
-  // Where the plan that is due wants `id` to be; nothing if anywhere.
+  // The place of `id` in the plan that is due; nullopt if it has none.
   std::optional<Bytes> DuePlaceOf(SiteId id) const;
 
   PlanStats stats() const;
@@ -186,7 +187,7 @@ class Planner {
   void CheckInvariants() const;  // O(sites^2)
 
  private:
-  // What a round began with.
+  // Counters at the start of a round.
   struct Mark {
     std::uint64_t new_sites = 0;
     std::uint64_t new_conflicts = 0;
@@ -194,12 +195,12 @@ class Planner {
     std::uint64_t requests = 0;
     std::uint64_t hits = 0;
   };
-  struct Waiting {              // a plan that waits for its moment
+  struct Waiting {              // a plan that is not yet active
     std::vector<Bytes> places;  // by site; kNoPlace for those without
     Extent region;              // ends where the highest place does
     Bytes kept = 0;
     Bytes peak = 0;
-    bool holds_much = false;  // at the ends of steps, so that it must be where it was
+    bool holds_much = false;  // many blocks are held at ends of steps, and must be at their places
     std::uint32_t since = 0;  // round
     std::uint32_t postponed = 0;
   };
@@ -210,7 +211,7 @@ class Planner {
   bool Recurs(SiteId id) const;
   bool CalmIsLong() const;
   bool IsRestored();
-  // Recurring sites without a place, or with one that overlaps a higher one of their conflicts.
+  // Recurring sites without a place, or whose place overlaps a higher one of a conflicting site.
   std::uint64_t CountMisplaced() const;
   void Retire();
   std::vector<Bytes> PlacesWithoutConflict(SiteId id) const;
@@ -220,21 +221,21 @@ class Planner {
   SiteTable sites_;
   PlanArea area_;
   Extent region_;
-  bool restored_ = false;          // and it has yet to be seen whether that is of use
-  std::vector<Bytes> remembered_;  // by site, from the beginning of the region on
+  bool restored_ = false;          // and not yet known to be of use
+  std::vector<Bytes> remembered_;  // by site, counted from the start of the region
   bool serving_ = false;
   std::uint32_t serving_since_ = 0;  // round
-  bool was_good_ = false;            // in one round at least
+  bool was_good_ = false;            // in at least one round
   std::uint64_t last_failed_ = 0;    // requests without their place in the last round
-  bool has_misplaced_ = false;       // sites that failed, and will again
-  bool held_repeats_ = true;         // what is held when steps end is at the same places, it seems
+  bool has_misplaced_ = false;       // some sites failed, and will again
+  bool held_repeats_ = true;  // held blocks seem to be at the same places whenever a step ends
   bool wants_plan_ = false;
   std::uint32_t wanted_since_ = 0;     // round
-  std::uint32_t draft_postponed_ = 0;  // moments
+  std::uint32_t draft_postponed_ = 0;  // how often
   bool wants_draft_ = false;
   bool packing_ = false;
   bool is_due_ = false;
-  std::uint32_t later_moments_ = 0;  // at which the plan that serves is due again
+  std::uint32_t later_moments_ = 0;  // ends of steps at which the serving plan is due again
   std::optional<Waiting> waiting_;
   PlanStats stats_;
 
@@ -242,12 +243,12 @@ class Planner {
   std::uint32_t round_requests_ = 0;
   std::uint32_t round_length_ = kShortestRound;
   std::uint32_t calm_rounds_ = 0;
-  std::uint64_t calm_requests_ = 0;  // in these rounds
-  std::uint32_t pause_ = 0;          // rounds until another plan may be wanted
+  std::uint64_t calm_requests_ = 0;  // in the calm rounds
+  std::uint32_t pause_ = 0;          // rounds until the planner may want another plan
   std::uint32_t next_pause_ = 1;
   Mark mark_;
   Bytes round_low_ = ~Bytes{0};             // least bytes taken at once so far
-  Bytes low_ = 0;                           // hardly more than the least of the round before
+  Bytes low_ = 0;                           // least of the round before, and a little more
   std::array<Bytes, kCalmRounds> peaks_{};  // most bytes taken at once, of the last rounds
 };
 

@@ -1,4 +1,4 @@
-// What a draft is to be packed as, and what is learned from that.
+// Turns a draft into a packing problem, and its plan into a file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace thimble {
 namespace {
 
-// Most places are known if all are but one in so many.
+// Most places are known if at most one in kKnown is not.
 constexpr std::uint64_t kKnown = 10;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::optional<plan::Plan> Planner::Draft::Remembered() const {
     plan.offsets.push_back(static_cast<std::int64_t>(place.begin));
     plan.height = std::max(plan.height, static_cast<std::int64_t>(place.end));
   };
-  Bytes above = ground.region.end;  // where what has no place goes, and so gets none
+  Bytes above = ground.region.end;  // sites without a place go here; Adopt() gives them none
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const Bytes place = has_none(remembered[i]) ? above : remembered[i];
     above = std::max(above, place + sizes[i]);

@@ -1,5 +1,5 @@
-// What offline planning is about: buffers with known sizes and lifetimes, to be laid out in one
-// address range as low as possible. (Dynamic storage allocation; NP-hard.)
+// The problem of offline planning: lay out buffers with known sizes and lifetimes in one address
+// range, as low as possible. (Dynamic storage allocation; NP-hard.)
 //
 //   offset
 //     ^   +-------+
@@ -22,7 +22,7 @@ inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 46;       // of one 
 inline constexpr std::int64_t kMaxTotalSize = std::int64_t{1} << 60;  // of all together
 inline constexpr std::size_t kMaxBuffers = std::size_t{1} << 20;
 
-// Live from `lower` on, until `upper` (excluded).
+// Live from `lower` until `upper` (excluded).
 struct Buffer {
   std::int64_t lower = 0;
   std::int64_t upper = 0;  // > lower
@@ -33,17 +33,18 @@ struct Problem {
   std::vector<Buffer> buffers;
 };
 
-// Where each buffer begins, in the order of the problem.
+// The offset of each buffer, in the order of the problem.
 struct Plan {
   std::vector<std::int64_t> offsets;
   std::int64_t height = 0;       // the largest offset + size
   std::int64_t lower_bound = 0;  // no plan is lower than this
 };
 
-// What a problem must be before it is solved. The first buffer that is wrong is named by its index.
+// A problem must pass this check before it is solved. The error names the first wrong buffer by its
+// index.
 [[nodiscard]] absl::Status CheckProblem(const Problem& problem);
 
-// The largest sum of sizes that are live at once.
+// The most bytes live at once.
 std::int64_t MaxLive(const Problem& problem);
 
 }  // namespace thimble::plan

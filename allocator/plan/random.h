@@ -1,4 +1,4 @@
-// Randomness that is the same for the same seed on every machine, in integers only.
+// Random integers, the same for the same seed on every machine.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class Random {
     return Mix(state_);
   }
 
-  // In [0, count); the bias is below 2^-32 for what is counted here.
+  // In [0, count). The bias is below 2^-32 for the counts used here.
   std::int64_t Below(std::int64_t count) {
     return static_cast<std::int64_t>(Bits() % static_cast<std::uint64_t>(count));
   }
 
-  // Once in `count` times.
+  // True once in `count` calls.
   bool OneIn(std::int64_t count) { return Below(count) == 0; }
 
   static std::uint64_t Mix(std::uint64_t x) {

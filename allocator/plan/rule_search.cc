@@ -11,8 +11,7 @@ RuleSearch::RuleSearch(Packer& packer, std::uint64_t seed) : packer_(packer), ra
 }
 
 Rule RuleSearch::NextRule() {
-  constexpr std::size_t kAnywhere =
-      12;  // rules before the neighbourhood of the best one is looked at
+  constexpr std::size_t kAnywhere = 12;  // random rules before the first one near the best
   const std::vector<Rule>& portfolio = Portfolio();
   const std::size_t step = steps_++;
   if (step < portfolio.size()) return portfolio[step];
@@ -23,7 +22,8 @@ Rule RuleSearch::NextRule() {
 void RuleSearch::Step(Budget& budget, Packing& best) {
   const Rule rule = NextRule();
   std::vector<std::int32_t> order = MakeOrder(movable_, packer_.traits(), rule, random_);
-  // Another search may have found lower ones, which is no reason to give up on rules.
+  // Compares with the best packing of rules, not with `best`: another search may have found a lower
+  // one, but rules may still improve.
   if (!packer_.Pack(order, rule.fit, best_height_, budget, packing_)) return;
   best_height_ = packing_.height;
   best_rule_ = rule;

@@ -1,5 +1,5 @@
-// Looks for a good order among those that a Rule can describe: the portfolio first, then rules at
-// random, more and more of them near the best one so far.
+// Searches for a good order among those that a Rule can describe: first the portfolio, then random
+// rules, more and more of them near the best one so far.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class RuleSearch {
  public:
   RuleSearch(Packer& packer, std::uint64_t seed);
 
-  // One pass, in the order of one rule. Whatever is lower than `best` becomes `best`.
+  // One pass in the order of one rule. A lower packing becomes `best`.
   void Step(Budget& budget, Packing& best);
 
   // The order and the fit that gave the lowest packing.

@@ -58,7 +58,7 @@ inline std::uint32_t SiteTable::FirstFree(const Caller& caller, std::uint32_t fr
   return kNoRank;
 }
 
-// kNoCaller if it is new and there is no site for it.
+// kNoCaller if it is new and no site is left.
 inline std::uint32_t SiteTable::FindCaller(std::uint64_t key, Bytes bytes) {
   if (last_ != kNoSite && sites_[last_].next != kNoSite) {
     const Site& guess = sites_[sites_[last_].next];
@@ -104,7 +104,7 @@ SiteId SiteTable::Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::
   ++taken_count_;
   taken_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
-  if (site.met != taken_sum_) {  // others are there than last time
+  if (site.met != taken_sum_) {  // other sites are taken than last time
     new_conflicts_ += conflicts_.Add(id, taken_);
     site.met = taken_sum_;
   }
@@ -187,7 +187,7 @@ void SiteTable::ForgetBefore(std::uint32_t round) {
     unused_callers_.push_back(index);
   }
   conflicts_.KeepColumns(kept);
-  // What has been forgotten may come again under the same number.
+  // A new site may get the number of a forgotten one: sums must not be trusted.
   for (Site& site : sites_) site.met = ~std::uint64_t{0};
 }
 

@@ -1,19 +1,19 @@
 // Recurring requests, and which of them are in use at the same time.
 //
 // A site is one recurring request, identified by its caller and its occurrence within the step:
-// "the second time in a step that op conv1 asks for 4 MiB". A caller is a key with a size; its
-// occurrences are counted anew when it comes with a new step. Without a step, or while that site is
-// still taken, a request gets the lowest free site of its caller. The order of different callers
-// does not matter: TensorFlow's executor changes it from step to step.
+// "the second time in a step that op conv1 asks for 4 MiB". A caller is a key with a size. The
+// count of its occurrences starts anew in each step. If the step is unknown, or the site is still
+// taken, a request gets the lowest free site of its caller. The order of different callers does not
+// matter: TensorFlow's executor changes it from step to step.
 //
-// For every site the table remembers which others were ever taken together with it: its conflicts,
-// one bit per pair. Sites of steps that never meet (training and evaluation, one sequence length
-// and another) have no conflicts, so they may share their bytes in a plan.
+// For every site the table remembers which others were ever taken at the same time: its conflicts,
+// one bit per pair. Sites of different kinds of steps (training and evaluation, two sequence
+// lengths) have no conflicts, so they may share their bytes in a plan.
 //
 // Invariants (CheckInvariants() proves them):
-//   Q1  Callers and sites name each other, and a site is taken or in its caller's list of free
-//   ones. Q2  taken() and taken_bytes() are sums over taken sites, peak_bytes() is not less. Q3 Any
-//   two sites that are taken now are in conflict.
+//   Q1  Callers and sites name each other. A site is taken or in its caller's list of free ones.
+//   Q2  taken() and taken_bytes() are sums over taken sites; peak_bytes() is not less.
+//   Q3  Any two sites that are taken now are in conflict.
 //
 // At most kMaxSites sites: 32 MiB of conflicts and some 2 MiB beside them.
 //
@@ -36,7 +36,7 @@ namespace thimble {
 using SiteId = std::uint32_t;
 inline constexpr SiteId kNoSite = ~SiteId{0};
 
-// Whether two sites were ever taken at once: a symmetric matrix of bits.
+// Whether two sites were ever taken at the same time: a symmetric matrix of bits.
 class SiteConflicts {
  public:
   using Word = std::uint64_t;
@@ -49,14 +49,14 @@ class SiteConflicts {
     Row(a)[b / kBits] |= Word{1} << b % kBits;
     Row(b)[a / kBits] |= Word{1} << a % kBits;
   }
-  // With all of `taken`, a row of bits. How many of these conflicts are new.
+  // Adds conflicts with all sites of `taken`, a row of bits. Returns how many are new.
   std::uint64_t Add(SiteId id, const std::vector<Word>& taken);
 
   std::size_t row_words() const { return row_words_; }
   void AddRow() { words_.resize(words_.size() + row_words_, 0); }
   void Widen(std::size_t row_words);
   void ClearRow(SiteId id);
-  // Forgets the others in every row.
+  // Clears all other columns in every row.
   void KeepColumns(const std::vector<Word>& columns);
 
  private:
@@ -66,25 +66,25 @@ class SiteConflicts {
   std::vector<Word> words_;
 };
 
-// Where a plan wants a site to be.
+// The place of a site in a plan.
 struct Place {
   Bytes offset = kNoPlace;
   PlanArea::Cells cells;
 };
 
 struct alignas(64) Site {
-  Bytes bytes = 0;        // 0: no site has this id now
-  std::uint64_t key = 0;  // with `bytes`, who asks
-  std::uint64_t met = 0;  // the sum of all that were taken when it was last, none of which is new
+  Bytes bytes = 0;        // 0: no site has this id
+  std::uint64_t key = 0;  // with `bytes`, the caller
+  std::uint64_t met = 0;  // taken_sum_ when it was last taken: the same sum brings no new conflict
   std::uint32_t taken_in = 0;    // round in which it was taken last
   std::uint32_t vacated_in = 0;  // round in which it was vacated last
   std::uint32_t uses = 0;
-  SiteId next = kNoSite;  // the one that was taken after it last time: most likely again
+  SiteId next = kNoSite;  // the site that was taken after it last time, and probably will be again
   std::uint16_t caller = 0;
   std::uint16_t rank = 0;  // among the sites of its caller
   bool taken = false;
   bool restored = false;
-  bool used_here = false;  // it was taken since it got its place
+  bool used_here = false;  // taken at its current place before
   Place place;
 };
 static_assert(sizeof(Site) == 64, "one site, one cache line");
@@ -95,8 +95,8 @@ class SiteTable {
   static_assert(kMaxSites <= 1 << 16, "callers and ranks have 16 bits");
   static constexpr std::uint32_t kOften = 2;  // uses that make a site recurring
 
-  // The site of a request, which is taken now. kNoSite if the table is full. `step` is 0 if it is
-  // not known; `round` is kept with the site.
+  // Takes the site of a request. kNoSite if the table is full. `step` is 0 if it is unknown; the
+  // site remembers `round`.
   SiteId Take(std::uint64_t key, std::uint64_t step, Bytes bytes, std::uint32_t round);
   void Vacate(SiteId id, std::uint32_t round) {
     Site& site = sites_[id];
@@ -108,11 +108,11 @@ class SiteTable {
     --taken_count_;
     taken_bytes_ -= site.bytes;
   }
-  // The request that took `id`, the last one so far, came to nothing.
+  // Reverts Take() after the request failed. `id` must be the site that was taken last.
   void Undo(SiteId id);
 
-  // Sites that nobody has taken yet, in an empty table, with ids in this order: those that recur
-  // were used often enough for that.
+  // Fills an empty table with free sites, whose ids follow this order. Those that recur count as
+  // used kOften times.
   void Restore(const Learned& learned);
   // Calls visit(id) for the sites of every caller, by rank.
   template <typename Visit>
@@ -121,8 +121,8 @@ class SiteTable {
       std::for_each(caller.sites.begin(), caller.sites.end(), visit);
   }
 
-  // Forgets callers none of whose sites is taken or was in `round` or later. Ids of other sites
-  // stay.
+  // Forgets every caller whose sites are all free and were not taken in `round` or later. Other
+  // sites keep their ids.
   void ForgetBefore(std::uint32_t round);
 
   const Site& site(SiteId id) const { return sites_[id]; }
@@ -131,7 +131,7 @@ class SiteTable {
     sites_[id].place.offset = offset;
     sites_[id].used_here = false;
   }
-  // It is taken at its place. Whether it was so before.
+  // The site was taken at its place. Returns whether it was before.
   bool MarkUsedHere(SiteId id) { return std::exchange(sites_[id].used_here, true); }
   bool Exists(SiteId id) const { return id < sites_.size() && sites_[id].bytes != 0; }
   SiteId end() const { return static_cast<SiteId>(sites_.size()); }  // ids are below it
@@ -139,11 +139,11 @@ class SiteTable {
   std::uint32_t taken() const { return taken_count_; }
   const SiteConflicts& conflicts() const { return conflicts_; }
 
-  // How much was new, ever: a table that has seen everything stands still.
+  // Counters that never fall. They stand still once the table has seen everything.
   std::uint64_t new_sites() const { return new_sites_; }
   std::uint64_t new_conflicts() const { return new_conflicts_; }
 
-  // How often sites were taken that were restored as recurring.
+  // How often a site that was restored as recurring was taken.
   std::uint64_t restored_uses() const { return restored_uses_; }
 
   Bytes taken_bytes() const { return taken_bytes_; }
@@ -156,10 +156,10 @@ class SiteTable {
   using Word = SiteConflicts::Word;
   static constexpr std::size_t kBits = SiteConflicts::kBits;
 
-  struct alignas(64) Caller {  // none has this index now if it has no sites
+  struct alignas(64) Caller {  // unused if it has no sites
     std::uint64_t step = 0;
-    std::uint32_t occurrence = 0;  // how often it has asked in `step`
-    // Most callers have one site: no more memory to look at than this cache line.
+    std::uint32_t occurrence = 0;  // number of its requests so far in `step`
+    // Most callers have one site and fit in this cache line.
     absl::InlinedVector<SiteId, 2> sites;  // by rank
     absl::InlinedVector<Word, 1> free;     // bit r: the site of rank r is free
   };
@@ -182,9 +182,8 @@ class SiteTable {
   std::vector<std::uint32_t> unused_callers_;
   std::vector<Site> sites_;
   std::vector<SiteId> unused_sites_;
-  std::vector<Word> taken_;  // one bit per site, as many words as a row of conflicts
-  std::uint64_t taken_sum_ =
-      0;  // of the weights of these: two sets never have the same in practice
+  std::vector<Word> taken_;      // one bit per site, as many words as a row of conflicts
+  std::uint64_t taken_sum_ = 0;  // of their weights: in practice different for any two sets
   SiteConflicts conflicts_;
   SiteId last_ = kNoSite;  // to be taken
   std::uint32_t size_ = 0;

@@ -5,7 +5,7 @@
 namespace thimble::plan {
 namespace {
 
-constexpr std::int64_t kPlace = 64;  // the difference of the keys of two buffers in a row
+constexpr std::int64_t kPlace = 64;  // the difference between the keys of two adjacent buffers
 
 }  // namespace
 
@@ -20,8 +20,8 @@ void SqueakyWheel::Start(const std::vector<std::int32_t>& order, Fit fit, const 
   for (const std::int32_t i : order) keys_[i] = key -= kPlace;
 }
 
-// Moves every buffer that reached too high forward by about the same share of the order; now and
-// then shakes all of them a little, for an order that only repeats itself teaches nothing.
+// Moves every buffer that reached too high forward by about the same share of the order. Now and
+// then it shakes all keys a little, because a repeated order teaches nothing.
 void SqueakyWheel::Blame() {
   const std::int64_t places = static_cast<std::int64_t>(start_order_.size()) * kPlace;
   const std::int64_t push = places * (5 + random_.Below(60)) / 100;

@@ -1,4 +1,4 @@
-// Improves an order: pack, see which buffers ended up too high, let them come earlier, repeat.
+// Improves an order: packs, moves the buffers that ended up too high forward, and repeats.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ class SqueakyWheel {
  public:
   SqueakyWheel(Packer& packer, std::uint64_t seed) : packer_(packer), random_(seed) {}
 
-  // Starts anew from `order` and the packing that it gave.
+  // Starts anew from `order` and its packing.
   void Start(const std::vector<std::int32_t>& order, Fit fit, const Packing& packing);
 
-  // One pass. Whatever is lower than `best` becomes `best`. Start() comes first.
+  // One pass. A lower packing becomes `best`. Call Start() first.
   void Step(Budget& budget, Packing& best);
 
  private:

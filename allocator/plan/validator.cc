@@ -41,18 +41,19 @@ absl::Status CheckHeight(std::size_t count, const Plan& plan, SizeOf size_of) {
 
 }  // namespace
 
-// A sweep through time with everything that is live, by offset: a new range can only overlap its
+// Sweeps through time and keeps the live buffers by offset: a new range can only overlap its
 // neighbours there.
 absl::Status ValidatePlan(const Problem& problem, const Plan& plan) {
   THIMBLE_RETURN_IF_ERROR(CheckHeight(problem.buffers.size(), plan,
                                       [&](std::size_t i) { return problem.buffers[i].size; }));
-  std::vector<std::tuple<std::int64_t, bool, std::size_t>> events;  // time, whether it starts, who
+  // Time, whether it starts, index.
+  std::vector<std::tuple<std::int64_t, bool, std::size_t>> events;
   for (std::size_t i = 0; i < problem.buffers.size(); ++i) {
     events.emplace_back(problem.buffers[i].lower, true, i);
     events.emplace_back(problem.buffers[i].upper, false, i);
   }
   std::sort(events.begin(), events.end());
-  std::map<std::int64_t, std::size_t> live;  // who, by offset
+  std::map<std::int64_t, std::size_t> live;  // indices by offset
   const auto end_of = [&](std::size_t i) { return plan.offsets[i] + problem.buffers[i].size; };
   for (const auto& [time, starts, i] : events) {
     const std::int64_t begin = plan.offsets[i];

@@ -1,5 +1,5 @@
-// Checks plans without trusting whoever made them: shares no code with the solver, not even the
-// lower bound. Every plan passes through here before it is used.
+// Checks plans independently: shares no code with the solver, not even the lower bound. Every plan
+// is checked here before it is used.
 #pragma once
 
 #include "absl/status/status.h"
@@ -9,8 +9,8 @@
 namespace thimble::plan {
 
 // OK if and only if every buffer has an offset that is not negative, no two buffers that are live
-// together share a byte, and `plan.height` is the top of the highest one. Otherwise kInternal, with
-// the indices of the buffers in question. O(n log n).
+// together share a byte, and `plan.height` is the top of the highest one. Otherwise kInternal,
+// which names the buffers by index. O(n log n).
 [[nodiscard]] absl::Status ValidatePlan(const Problem& problem, const Plan& plan);
 
 // The same for pairs that conflict; offsets must also be aligned, and fixed ones unchanged. O(n^2).

@@ -6,8 +6,8 @@ namespace thimble {
 namespace {
 
 constexpr int kRoundsToLearn = 3;
-constexpr int kSlowRounds = 2;  // then what was found is too little
-constexpr Bytes kFine = 32;     // a part of what is needed: nearer than that is near enough
+constexpr int kSlowRounds = 2;  // after these the goal was too low
+constexpr Bytes kFine = 32;     // stop when the interval is this part of what is needed
 constexpr std::uint64_t kMillion = 1000000;
 
 }  // namespace
@@ -18,7 +18,7 @@ bool GoalSearch::IsTooSlow(const Round& round) const {
          static_cast<double>(worked) * static_cast<double>(slowdown_);
 }
 
-// The middle, or what was found.
+// Tries the middle, or keeps the goal that was found.
 Bytes GoalSearch::Try() {
   const bool is_near = high_ - low_ <= needed_ / kFine;
   state_ = is_near ? State::kFound : State::kSettles;

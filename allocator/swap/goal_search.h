@@ -1,10 +1,10 @@
-// Looks for the least memory with which training waits no longer than it may (option
-// swap_slowdown).
+// Searches for the least memory with which training waits no longer than option swap_slowdown
+// allows.
 //
-// Time is cut into rounds of about two steps. While it learns, nothing is asked for; then the goal
-// is halved in: where ops waited too long the goal was too low, else it was high enough. Every goal
-// has one round to come into effect and one to be judged. A goal that was found is kept until two
-// rounds in a row wait too long: then the search begins anew above it.
+// Time is cut into rounds of about two steps. The first rounds only measure. Then the search
+// bisects: a goal was too low if ops waited too long, else it was high enough. Every goal has one
+// round to take effect and one to be judged. The goal that was found stays until two rounds in a
+// row wait too long; then the search begins anew above it.
 //
 // Pure bookkeeping; not thread-safe.
 #pragma once
@@ -17,18 +17,18 @@ namespace thimble {
 
 class GoalSearch {
  public:
-  // What a round came to.
+  // What was measured in a round.
   struct Round {
     std::uint64_t elapsed_ns = 0;
     std::uint64_t waited_ns = 0;  // by ops and requests, for copies
     Bytes reserved = 0;           // at its end
   };
 
-  // At most `slowdown` parts per million of the time without waiting may be waited. There are
-  // `limit` bytes.
+  // Waiting may take at most `slowdown` parts per million of the time without waiting. The most
+  // memory is `limit` bytes.
   GoalSearch(std::uint64_t slowdown, Bytes limit) : slowdown_(slowdown), limit_(limit) {}
 
-  // How much may be reserved in the next round.
+  // The goal for the next round: how much may be reserved.
   Bytes After(const Round& round);
 
   bool is_found() const { return state_ == State::kFound; }

@@ -34,14 +34,14 @@ absl::StatusOr<std::unique_ptr<HostPool>> HostPool::Create(Bytes limit, Driver* 
       mmap(nullptr, limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (base == MAP_FAILED) return Refused("mmap", limit, file);
   madvise(base, limit, MADV_DONTDUMP);
-  madvise(base, limit, MADV_DONTFORK);  // a child must not write where its parent's bytes are
+  madvise(base, limit, MADV_DONTFORK);  // a child must not write to its parent's bytes
   return std::unique_ptr<HostPool>(
       new HostPool(file, static_cast<char*>(base), limit, driver, std::move(available)));
 }
 
 HostPool::~HostPool() {
   if (IsOurs()) {
-    // The driver may be gone with the process; then so is what it knew of these.
+    // Ignores errors: at the end of the process the driver may be gone, and its pins with it.
     for (void* const segment : pinned_) driver_->UnpinHost(segment).IgnoreError();
     munmap(base_, limit_);
   }

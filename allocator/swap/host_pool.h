@@ -1,11 +1,11 @@
-// Host memory for the bytes of blocks that are not on the device.
+// Host memory for blocks that are not on the device.
 //
-// One memfd, sealed at its size, closed on exec and left out of core dumps: no other process can
-// map, shrink or inherit it. Its pages are asked for and pinned segment by segment, when a range is
-// handed out that needs them, and kept for the next block. While the machine is about to run out of
-// memory it gets no more: swapping must not be what the kernel kills processes for.
+// The pool is one memfd, sealed at its size, closed on exec and left out of core dumps: no other
+// process can map, shrink or inherit it. It allocates and pins pages segment by segment, when a
+// range first needs them, and keeps them for later blocks. It takes no more pages while the machine
+// is short of memory, so that swapping never makes the kernel kill processes.
 //
-// Not thread-safe, but what it handed out may be read and written by any thread.
+// Not thread-safe, but any thread may read and write the ranges it handed out.
 #pragma once
 
 #include <unistd.h>
@@ -29,19 +29,20 @@ class HostPool {
   static constexpr Bytes kSegment = 64 * kMiB;
   static constexpr Bytes kLeftToOthers = 512 * kMiB;  // of the machine
 
-  // At most `limit` bytes, a positive multiple of the page size, are handed out at once. `driver`,
-  // which copies, must outlive the pool. `available` says what the machine has left.
+  // Hands out at most `limit` bytes at once, a positive multiple of the page size. `driver`, which
+  // does the copies, must outlive the pool. `available` returns how much memory the machine has
+  // left.
   static absl::StatusOr<std::unique_ptr<HostPool>> Create(
       Bytes limit, Driver* driver, std::function<Bytes()> available = AvailableMemory);
   ~HostPool();
   HostPool(const HostPool&) = delete;
   HostPool& operator=(const HostPool&) = delete;
 
-  // False in a child that was forked: the memory is its parent's, and not even mapped here.
+  // False in a forked child, where the memory is not mapped.
   bool IsOurs() const;
 
-  // nullptr if the pool or the machine has no room, and in a child. `bytes` is a positive multiple
-  // of the page size.
+  // nullptr if the pool or the machine has no room, and in a forked child. `bytes` is a positive
+  // multiple of the page size.
   void* Take(Bytes bytes);
   void Give(void* host, Bytes bytes);
 
@@ -57,7 +58,7 @@ class HostPool {
         available_(std::move(available)),
         ranges_(limit) {}
 
-  // Whether the first `bytes` have pages now.
+  // Gives the first `bytes` pages. False if the machine has none.
   bool Prepare(Bytes bytes);
 
   const pid_t process_;
@@ -67,8 +68,8 @@ class HostPool {
   Driver* const driver_;
   const std::function<Bytes()> available_;
   RangePool ranges_;
-  Bytes prepared_ = 0;         // from the beginning
-  std::vector<void*> pinned_;  // segments; one that the driver refused serves as it is
+  Bytes prepared_ = 0;         // this many first bytes have pages
+  std::vector<void*> pinned_;  // segments; those that the driver refused to pin are used unpinned
 };
 
 }  // namespace thimble

@@ -8,7 +8,7 @@ NextUse::Use NextUse::BeginOp(std::uint64_t op, std::uint64_t step, std::uint32_
   const bool full = gaps_.size() + count > kMaxUses;
   if (full && ops_.find(op) == ops_.end()) return kUnknown;
   Op& known = ops_[op];
-  // Without steps, every time is the first.
+  // If the step is unknown, every occurrence counts as the first.
   known.occurrence = step != 0 && step == known.step ? known.occurrence + 1 : 0;
   known.step = step;
   if (known.uses.size() <= known.occurrence) {

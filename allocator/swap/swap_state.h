@@ -1,4 +1,4 @@
-// Where a block's bytes are. The address never changes; only what is behind it does.
+// Where a block's bytes are. The block's address never changes.
 //
 //            evict               copied out
 //   OnDevice -----> Evicting ----------------> OnHost

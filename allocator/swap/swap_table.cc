@@ -21,7 +21,7 @@ void SwapTable::Add(Address address, Extent movable, std::uint64_t op, std::uint
   }
   blocks_[id].address = address;
   blocks_[id].movable = movable;
-  // Its first use. An op's blocks are told apart by their sizes as well.
+  // Its first use. The size is mixed in, to tell the blocks of one op apart.
   blocks_[id].use = next_use_.BeginOp(op == 0 ? 0 : op ^ movable.bytes(), step, /*count=*/1);
   blocks_[id].used_at = next_use_.now();
   ids_[address] = id;
@@ -43,15 +43,15 @@ void SwapTable::Pin(SwapId id, NextUse::Use use) {
   UnlinkIfIdle(id);
   SwapBlock& block = blocks_[id];
   ++block.pins;
-  if (block.used_at == next_use_.now()) return;  // by this op already, as another of its blocks
+  if (block.used_at == next_use_.now()) return;  // this op has pinned it already
   next_use_.Learn(block.use, block.used_at);
   block.use = use;
   block.used_at = next_use_.now();
 }
 
 bool SwapTable::Unpin(Address address, std::optional<StreamId> used_on) {
-  // Pins of a block that is gone end first: if this one was meant for its successor, that stays
-  // pinned until the other comes, which is safe.
+  // Pins of a removed block end first. If this unpin was meant for its successor, the successor
+  // stays pinned until the other unpin comes, which is safe.
   if (!orphans_.empty()) {
     if (const auto orphan = orphans_.find(address); orphan != orphans_.end()) {
       if (--orphan->second == 0) orphans_.erase(orphan);
@@ -83,8 +83,7 @@ void SwapTable::Expose(SwapId id) {
   blocks_[id].exposed = true;
 }
 
-// --- Who is next
-// -----------------------------------------------------------------------------------
+// --- Order of use -------------------------------------------------------------------------------
 
 SwapId SwapTable::FarthestNextUse() const {
   SwapId found = kNoSwap;
@@ -110,8 +109,7 @@ SwapId SwapTable::NearestNextUse() const {
   return found;
 }
 
-// --- States
-// ----------------------------------------------------------------------------------------
+// --- States -------------------------------------------------------------------------------------
 
 void SwapTable::BeginEvict(SwapId id, void* host) {
   Unlink(id, &idle_);
@@ -127,7 +125,7 @@ void SwapTable::EndCopy(SwapId id) {
 
 void SwapTable::Move(SwapId id, SwapState to) {
   SwapBlock& block = blocks_[id];
-  THIMBLE_CHECK(CanMove(block.state, to), "a block skips a state on its way");
+  THIMBLE_CHECK(CanMove(block.state, to), "a block skipped a state");
   if (block.state == SwapState::kOnHost) Unlink(id, &on_host_);
   if (IsOnHost(to) && !IsOnHost(block.state)) on_host_bytes_ += block.movable.bytes();
   if (!IsOnHost(to) && IsOnHost(block.state)) on_host_bytes_ -= block.movable.bytes();
@@ -154,7 +152,7 @@ void SwapTable::Unlink(SwapId id, List* list) {
 void SwapTable::CheckInvariants() const {
   std::size_t linked = 0;
   for (SwapId id = idle_.first; id != kNoSwap; id = blocks_[id].next, ++linked) {
-    THIMBLE_CHECK(MayLeave(blocks_[id]), "W4: a block is idle that may not leave");
+    THIMBLE_CHECK(MayLeave(blocks_[id]), "W4: a block in the idle list may not leave");
   }
   for (SwapId id = on_host_.first; id != kNoSwap; id = blocks_[id].next, ++linked) {
     THIMBLE_CHECK(blocks_[id].state == SwapState::kOnHost, "W4: a block is not on the host");
@@ -164,7 +162,7 @@ void SwapTable::CheckInvariants() const {
     if (block.address == 0) continue;
     if (MayLeave(block) || block.state == SwapState::kOnHost) --linked;
     THIMBLE_CHECK((block.host != nullptr) == (block.state != SwapState::kOnDevice),
-                  "W5: a place on the host without need, or none where one is needed");
+                  "W5: a block has host memory that it does not need, or needs some and has none");
     THIMBLE_CHECK(block.pins == 0 || block.state != SwapState::kEvicting,
                   "W3: a pinned block is about to leave");
     if (IsOnHost(block.state)) on_host += block.movable.bytes();

@@ -1,7 +1,8 @@
-// Which blocks may leave the device, who uses them now, and when they will be used again.
+// Knows which blocks may leave the device, which are in use now, and when they will be used again.
 //
-// A block is moved only if all its uses are announced. So it may leave once it was named after a
-// use (Touch), as long as nobody pins it and nobody was given it to use unseen (Expose).
+// A block may leave only if all its uses are announced. So it may leave once an op has announced a
+// use (Touch), while no op pins it, and unless it was exposed to users that announce nothing
+// (Expose).
 //
 // Invariants (CheckInvariants() proves them, and those of swap_state.h that are about one block):
 //   W4  The idle list holds exactly the blocks that are OnDevice, touched, not pinned, not exposed
@@ -29,11 +30,11 @@ using SwapId = std::uint32_t;
 inline constexpr SwapId kNoSwap = ~SwapId{0};
 
 struct SwapBlock {
-  Address address = 0;   // 0: no block has this id now
+  Address address = 0;   // 0: no block has this id
   Extent movable;        // the addresses of the part that can leave
-  void* host = nullptr;  // its bytes there
+  void* host = nullptr;  // its copy on the host
   OpTime used_at = 0;
-  NextUse::Use use = NextUse::kUnknown;  // its last one
+  NextUse::Use use = NextUse::kUnknown;  // its last use
   StreamId stream{};                     // of its last use
   std::uint32_t pins = 0;
   SwapId previous = kNoSwap;  // in the list of idle blocks, or of those on the host
@@ -41,55 +42,55 @@ struct SwapBlock {
   SwapState state = SwapState::kOnDevice;
   bool touched = false;
   bool exposed = false;
-  bool copying = false;  // to the host; it must stay where it is until that has ended
+  bool copying = false;  // a copy to the host is running: its device memory must stay
 };
 
 class SwapTable {
  public:
-  // A new block of `op`, which fills it: it stays until it was touched.
+  // Adds a new block of `op`, which fills it. The block cannot leave before it is touched.
   void Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step);
-  // kNoSwap for every other address.
+  // kNoSwap if no block begins at `address`.
   SwapId Find(Address address) const {
     const auto it = ids_.find(address);
     return it == ids_.end() ? kNoSwap : it->second;
   }
   const SwapBlock& block(SwapId id) const { return blocks_[id]; }
-  // Whether it can be read and written now.
+  // Whether the block can be read and written now.
   bool IsThere(SwapId id) const {
     return blocks_[id].state == SwapState::kOnDevice && !blocks_[id].copying;
   }
-  // Whether it may leave now: nobody uses it, and every use is announced.
+  // Whether the block may leave now: it is not in use, and all its uses are announced.
   bool IsIdle(SwapId id) const { return MayLeave(blocks_[id]); }
-  // It is OnDevice, or its place on the host was given back.
+  // The block must be OnDevice, or its host memory was given back.
   void Remove(SwapId id);
 
-  // An op begins that pins `count` blocks; the uses of Pin(), in the order of the blocks.
+  // Begins an op that pins `count` blocks. Returns the first of their uses for Pin().
   NextUse::Use BeginOp(std::uint64_t op, std::uint64_t step, std::size_t count) {
     return next_use_.BeginOp(op, step, static_cast<std::uint32_t>(count));
   }
   void Pin(SwapId id, NextUse::Use use);
-  // The end of a pin, of the block that was there when it was made. It may be gone since, and its
-  // address another's: then that one is left alone. False if nobody has pinned it.
+  // Ends a pin of the block that had this address when it was pinned. If another block has the
+  // address now, that one stays as it is. False if the block has no pins.
   bool Unpin(Address address) { return Unpin(address, std::nullopt); }
-  // The same, and the block was used on `stream`.
+  // The same; the block was used on `stream`.
   bool EndUse(Address address, StreamId stream) { return Unpin(address, stream); }
-  // It was used, on `stream` last: the youngest now.
+  // The block was used, on `stream` last. It becomes the most recent.
   void Touch(SwapId id, StreamId stream);
   void Expose(SwapId id);
 
   OpTime NextUseOf(SwapId id) const {
     return next_use_.Guess(blocks_[id].use, blocks_[id].used_at);
   }
-  // The idle block that will be used again last; kNoSwap if there is none. O(idle blocks).
+  // The idle block with the latest next use; kNoSwap if there is none. O(idle blocks).
   SwapId FarthestNextUse() const;
-  // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
+  // The block on the host with the earliest next use; kNoSwap if there is none. O(blocks there).
   SwapId NearestNextUse() const;
   OpTime now() const { return next_use_.now(); }
   OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
-  // Next states. Whoever calls them moves the bytes.
+  // Changes of state. The caller moves the bytes.
   void BeginEvict(SwapId id, void* host);
-  void EndCopy(SwapId id);  // the bytes are on the host, wanted there or not
+  void EndCopy(SwapId id);  // the copy to the host is complete, needed or not
   void EndEvict(SwapId id) { Move(id, SwapState::kOnHost); }
   void CancelEvict(SwapId id) { Move(id, SwapState::kOnDevice); }
   void BeginFetch(SwapId id) { Move(id, SwapState::kFetching); }
@@ -97,7 +98,7 @@ class SwapTable {
   void CancelFetch(SwapId id) { Move(id, SwapState::kOnHost); }
 
   Bytes on_host_bytes() const { return on_host_bytes_; }
-  // visit(block) for every block of which the host has the only copy (W2).
+  // Calls visit(block) for every block whose only copy is on the host (W2).
   template <typename Visit>
   void ForEachOnHost(Visit visit) const {
     for (const SwapBlock& block : blocks_) {

@@ -1,4 +1,4 @@
-// libthimble.so as a program has it that opens it at run time.
+// libthimble.so, opened at run time.
 #pragma once
 
 #include "allocator/thimble.h"

@@ -1,5 +1,5 @@
-// A program that uses libthimble.so and ends in the way its argument names (P6). exits_test.py
-// runs every way and looks at what is left: the status, and no word on stderr.
+// A program that uses libthimble.so and ends in the way its argument names (P6). exits_test.py runs
+// every way and checks the status and that stderr is empty.
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,7 +100,7 @@ void StartSwapping() {
   StartThreads(SwapForEver);
 }
 
-// Waits for memory that nobody will free.
+// Waits for memory that no thread will free.
 void WaitForMemory() {
   operations.fetch_add(1000);
   void* block = nullptr;

@@ -1,4 +1,4 @@
-"""P6: however a process ends that uses Thimble, it ends as it would have ended without."""
+"""P6: a process that uses Thimble ends, in every way, as it would without Thimble."""
 
 import pathlib
 import signal

@@ -1,5 +1,5 @@
-// What is written through one mapping is read through every other, and nowhere else; memory that
-// runs out comes back. Runs on every driver.
+// Bytes written through one mapping are read through every other, and nowhere else; memory that ran
+// out comes back. Runs on every driver.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -136,7 +136,7 @@ TEST_P(DriverContents, MemoryRunsOutCleanlyAndComesBack) {
   ASSERT_TRUE(Succeeds(driver_.Destroy(chunks.back())));
   EXPECT_TRUE(IsExhausted(driver_.Create(2 * granule_)));
   chunks.back() = Create();
-  // Every second one: bytes of a device do not fragment, whatever the addresses do.
+  // Frees every second one: the bytes of a device do not fragment, only addresses do.
   for (Bytes i = 0; i < kSubjectGranules; i += 2) {
     ASSERT_TRUE(Succeeds(driver_.Destroy(chunks[i])));
   }

@@ -1,5 +1,5 @@
-// What exactly the CUDA driver asks of libcuda: every function, argument and flag, in order. A real
-// GPU sees the same, so a change here is a change of what has been reviewed against cuda.h.
+// The exact calls of the CUDA driver to libcuda: every function, argument and flag, in order. A
+// real GPU sees the same calls, so review any change here against cuda.h.
 #include <algorithm>
 #include <regex>
 #include <string>
@@ -26,7 +26,7 @@ std::vector<std::string>& Log() {
   return *log;
 }
 
-// Addresses and handles differ from run to run; whose they are does not matter here.
+// Addresses and handles differ from run to run and do not matter here.
 std::string Comparable(const std::string& line) {
   static const std::regex* const kChanging =
       new std::regex(" (pointer|handle|event|to|from)=[0-9a-fx]+");
@@ -49,7 +49,8 @@ class CudaContract : public testing::Test {
     Log().clear();
   }
 
-  // The calls since the last time, without the context around them, which must be there.
+  // The calls since the last check, without the calls around them that set the context, which must
+  // be present.
   std::vector<std::string> Calls() {
     std::vector<std::string> calls;
     int depth = 0;
@@ -180,7 +181,7 @@ TEST_F(CudaContract, RecordingWithoutEverAskingUsesAFewEvents) {
   EXPECT_LE(cuda_.counts().events, 2u);
 }
 
-TEST_F(CudaContract, EventsGrowOnlyWithWhatIsPendingAndAreKept) {
+TEST_F(CudaContract, EventsGrowOnlyWithPendingWorkAndAreKept) {
   Open();
   for (int round = 0; round < 3; ++round) {
     cuda_.Hold(stream_);
@@ -254,7 +255,7 @@ TEST_F(CudaContract, ErrorsMeanWhatDriverHPromises) {
   EXPECT_TRUE(Succeeds(driver_->GetMemoryInfo()));
 }
 
-// Of what a point needs, each call fails once: no event is lost, no number is skipped.
+// Each call that a point needs fails once: no event is lost and no number is skipped.
 TEST_F(CudaContract, FailingEventCallsLeaveNoTrace) {
   Open();
   for (int round = 0; round < 3; ++round) {

@@ -1,5 +1,5 @@
-// Everything that can be missing on a user's machine gives a status that names it, and a driver
-// that could not be opened leaves nothing behind.
+// If something is missing on a user's machine, the status names it, and a driver that could not be
+// opened leaves nothing behind.
 #include "allocator/driver/cuda_driver.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,7 +69,7 @@ TEST_F(CudaOpen, DeviceWithoutVirtualMemoryIsUnavailable) {
   ExpectFailure(absl::StatusCode::kUnavailable, "virtual memory management");
 }
 
-TEST_F(CudaOpen, GranularityThatMakesNoSenseIsAnError) {
+TEST_F(CudaOpen, NonsensicalGranularityIsAnError) {
   cuda_.Restart("granularity:3MiB");
   ExpectFailure(absl::StatusCode::kInternal, "cuMemGetAllocationGranularity");
 }

@@ -1,5 +1,5 @@
-// P9: Linux caps the memory areas of a process. The host driver counts as the kernel counts, joins
-// what it can, and reports the cap as memory that ran out; then it recovers.
+// P9: Linux caps the memory areas of a process. The host driver counts areas as the kernel does,
+// joins them if it can, reports the cap as out of memory, and recovers.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>

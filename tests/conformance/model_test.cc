@@ -1,5 +1,5 @@
 // Random calls, legal and illegal, against a model that shares nothing with any driver: it must
-// foresee, for every call, whether the driver accepts it, and know every byte. Runs on every
+// predict, for every call, whether the driver accepts it, and know every byte. Runs on every
 // driver.
 #include <algorithm>
 #include <random>
@@ -114,7 +114,7 @@ class DriverModel : public DriverConformance {
     for (int part = 0; legal && part < size; ++part) model_.slots[first + part].access = true;
   }
 
-  // Through one mapping in; every mapping must show it.
+  // Writes through one mapping; every mapping must show it.
   void TryWrite(int slot) {
     std::uint8_t value = static_cast<std::uint8_t>(1 + Draw(255));
     const Model::Slot& where = model_.slots[slot];
@@ -138,10 +138,10 @@ class DriverModel : public DriverConformance {
     const int slot = Draw(kSlots);
     const int size = 1 + Draw(kMaxChunkSlots);
     if (handles_.empty() || Draw(8) == 0) return TryCreate();
-    // Of the youngest, so that not nearly all are destroyed.
+    // One of the newest, so that not nearly all are destroyed.
     const int known = static_cast<int>(handles_.size());
     const int chunk = known - 1 - Draw(std::min(known, 16));
-    // Half of the maps have the right size, or nearly all would be refused.
+    // Half of the maps have the right size; otherwise nearly all would be refused.
     const int map_size = Draw(2) == 0 ? size : model_.chunks[chunk].size;
     switch (Draw(10)) {
       case 0:

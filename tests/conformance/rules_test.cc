@@ -1,5 +1,5 @@
-// The contract of driver.h, rule by rule: what is legal works, what is illegal is refused and
-// changes nothing. Runs on every driver.
+// The contract of driver.h, rule by rule: legal calls work, illegal calls are refused and change
+// nothing. Runs on every driver.
 #include <array>
 
 #include "tests/conformance/subject.h"
@@ -201,7 +201,7 @@ TEST_P(DriverRules, R5_AlignmentIsAPowerOfTwoOfAtLeastAGranule) {
   for (const Bytes alignment : {granule_ + 1, 3 * granule_}) {
     EXPECT_TRUE(IsRefused(driver_.Reserve(granule_, alignment))) << alignment;
   }
-  // CUDA takes these, and aligns to a granule all the same.
+  // CUDA accepts these, and aligns to a granule nevertheless.
   for (const Bytes alignment : {Bytes{0}, granule_ / 2}) {
     const absl::StatusOr<Address> address = driver_.Reserve(granule_, alignment);
     EXPECT_TRUE(address.ok() ? *address % granule_ == 0 : IsRefused(address)) << alignment;
@@ -262,7 +262,7 @@ TEST_P(DriverRules, R7_DestroyedChunkCannotBeMappedAgain) {
   EXPECT_TRUE(IsRefused(driver_.Destroy(chunk)));
 }
 
-// ---- R8: whoever imported a chunk counts as a mapping of it.
+// ---- R8: an import of a chunk counts as a mapping of it.
 
 TEST_P(DriverRules, R8_ImportedChunkOutlivesItsFirstHandle) {
   const Address base = Reserve(2);

@@ -22,8 +22,8 @@ class SimulatedCuda {
  public:
   SimulatedCuda() : library_(dlopen(kSimulatedLibcuda, RTLD_NOW | RTLD_LOCAL)) { Restart(""); }
 
-  // With two devices of 1 GiB unless `conf` says otherwise. Tests break rules on purpose: nobody
-  // needs to read about it. No driver may be open.
+  // With two devices of 1 GiB unless `conf` says otherwise. Tests break rules on purpose, so
+  // nothing is reported. No driver may be open.
   void Restart(const std::string& conf) {
     Symbol<decltype(simgpu_restart)>("simgpu_restart")(
         absl::StrCat(conf.find("gpus:") == std::string::npos ? "gpus:2," : "",
@@ -50,7 +50,7 @@ class SimulatedCuda {
     return counts;
   }
 
-  // On device 0, whose primary context somebody retains.
+  // On device 0, whose primary context the test retains.
   StreamId NewStream() {
     CUcontext context = nullptr;
     CUstream stream = nullptr;
@@ -62,7 +62,7 @@ class SimulatedCuda {
     return StreamId{reinterpret_cast<std::uintptr_t>(stream)};
   }
 
-  // Nothing on `stream` happens until it is released; then all of it has.
+  // No work on `stream` happens until it is released; then all of it has.
   void Hold(StreamId stream) { Symbol<decltype(simgpu_hold)>("simgpu_hold")(Handle(stream)); }
   void Release(StreamId stream) {
     Symbol<decltype(simgpu_resume)>("simgpu_resume")(Handle(stream));

@@ -1,5 +1,5 @@
-// Frontiers of streams, and many threads at once. Runs on every driver; what needs work that is
-// still pending runs on those that can hold a stream back.
+// Frontiers of streams, and many threads at once. Runs on every driver; tests that need pending
+// work run on those that can hold a stream back.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -80,7 +80,7 @@ TEST_P(DriverStreams, ThreadsDoNotDisturbEachOther) {
   EXPECT_EQ(FreeBytes(), kSubjectGranules * granule_);
 }
 
-// E1: however the threads interleave, a point that one of them recorded is a number no other got.
+// E1: however the threads interleave, no two of them get the same number for a point.
 TEST_P(DriverStreams, ThreadsThatShareAStreamGetDistinctPoints) {
   constexpr int kThreads = 4;
   constexpr StreamSeq kRounds = 200;
@@ -117,7 +117,7 @@ TEST_P(HeldStreams, PendingPointIsNotPassedUntilReleased) {
   EXPECT_TRUE(driver_.Passed(stream_, held).value());
 }
 
-TEST_P(HeldStreams, PassedIsForEver) {
+TEST_P(HeldStreams, APassedPointStaysPassed) {
   const StreamSeq first = driver_.Record(stream_).value();
   ASSERT_TRUE(driver_.Passed(stream_, first).value());
   subject_->HoldStream(stream_);
@@ -129,7 +129,7 @@ TEST_P(HeldStreams, PassedIsForEver) {
   subject_->ReleaseStream(stream_);
 }
 
-// E2: a point that was waited for gives its event back once, not twice.
+// E2: a point returns its event once, not twice, after a wait.
 TEST_P(HeldStreams, StreamsDoNotDisturbEachOthersPoints) {
   ASSERT_TRUE(Succeeds(driver_.Wait(stream_, driver_.Record(stream_).value())));
   subject_->HoldStream(stream_);
@@ -151,7 +151,8 @@ TEST_P(HeldStreams, WaitReturnsWhenTheStreamIsReleased) {
       EXPECT_TRUE(released);
     });
   }
-  // Points come and go on another stream meanwhile: an event somebody waits for is not reused (E2).
+  // Points come and go on another stream meanwhile: an event that a thread waits for is not reused
+  // (E2).
   for (int i = 0; i < 50; ++i) {
     const StreamSeq point = driver_.Record(other_).value();
     EXPECT_TRUE(driver_.Passed(other_, point).value());

@@ -14,13 +14,13 @@
 
 namespace thimble {
 
-// A driver with everything it stands on.
+// A driver and everything that it needs.
 class Subject {
  public:
   virtual ~Subject() = default;
   virtual Driver& driver() = 0;
 
-  // A second handle for a chunk, as whoever imported it holds (R8).
+  // A second handle for a chunk, as an importer holds (R8).
   virtual absl::StatusOr<ChunkHandle> Share(ChunkHandle chunk) = 0;
 
   // Streams by number; 0 is the default one, and there are kSubjectStreams.
@@ -53,7 +53,7 @@ inline std::string SubjectName(const testing::TestParamInfo<SubjectKind>& info) 
   return info.param.name;
 }
 
-// Statuses by what they mean to a caller, with the message in the failure.
+// Checks the meaning of a status to a caller, with the message in the failure.
 testing::AssertionResult HasCode(const absl::Status& status, absl::StatusCode code);
 inline testing::AssertionResult Succeeds(const absl::Status& status) {
   return HasCode(status, absl::StatusCode::kOk);
@@ -84,14 +84,14 @@ class DriverConformance : public testing::TestWithParam<SubjectKind> {
         driver_(subject_->driver()),
         granule_(driver_.properties().granularity) {}
 
-  // For the parts of a test that are not what it is about. Sizes in granules.
+  // For the set-up of a test. Sizes in granules.
   Address Reserve(Bytes granules);
   ChunkHandle Create(Bytes granules = 1);
   // A new chunk at `address`, readable and writable; the handle is already destroyed (R7).
   void Back(Address address, Bytes granules = 1);
   Bytes FreeBytes();
 
-  // Driver calls one granule at a time: what most tests say.
+  // Driver calls for single granules, which most tests use.
   absl::Status Map(Address address, ChunkHandle chunk) {
     return driver_.Map(address, granule_, chunk);
   }
@@ -101,7 +101,7 @@ class DriverConformance : public testing::TestWithParam<SubjectKind> {
   // One byte of device memory, which must be usable.
   std::uint8_t Peek(Address address);
   void Poke(Address address, std::uint8_t value);
-  // A touch of device memory by this process, whatever comes of it.
+  // Touches device memory; the touch may fault.
   static void Touch(Address address) { *reinterpret_cast<volatile std::uint8_t*>(address) = 1; }
 
   const std::unique_ptr<Subject> subject_;

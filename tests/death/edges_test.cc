@@ -1,6 +1,6 @@
-// Memory that is not there cannot be used: whoever writes beyond the last chunk, into memory that
-// was given back, or behind a stitched block, meets the end of a mapping at once and not somebody
-// else's bytes. Each in a child process.
+// Unmapped memory cannot be used: a write beyond the last chunk, into memory that was given back,
+// or past a stitched block faults at once and does not hit other blocks. Each case runs in a child
+// process.
 //
 // Double, wild and interior frees do not die: they are refused with a text (tests/abi).
 #include <csignal>

@@ -1,5 +1,6 @@
-// A debug build stops at the first lock that is taken out of order, and says so; a deadlock would
-// come later, on another machine, and say nothing. Built with THIMBLE_DEBUG in every configuration.
+// A debug build stops with a report at the first lock that is taken out of order. A deadlock would
+// come later, on another machine, without a report. Built with THIMBLE_DEBUG in every
+// configuration.
 #include <csignal>
 
 #include "allocator/base/check.h"

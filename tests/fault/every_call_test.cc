@@ -1,5 +1,5 @@
 // P1, exhaustively: every driver call of every public operation fails once, alone, together with
-// every other one, and for good until the operation is over. Nothing may be lost, ever.
+// every other one, and for the rest of the operation. Nothing may be lost, ever.
 #include "tests/fault/operations.h"
 
 namespace thimble {
@@ -95,7 +95,7 @@ TEST_P(EveryCall, FailsOnceAndLeavesNoTrace) {
 
 TEST_P(EveryCall, FailsAndAllThatFollow) {
   const ProcessResources resources = CountResources();
-  // Nothing can be given back to a driver that is broken: an arena must outlive that time.
+  // A broken driver takes nothing back, so the arena must outlive the fault.
   if (GetParam().opens || GetParam().closes) return;
   const std::uint64_t calls = CountCalls();
   for (std::uint64_t k = 0; k < calls; ++k) {
@@ -111,13 +111,14 @@ TEST_P(EveryCall, FailsAndAllThatFollow) {
 }
 
 TEST_P(EveryCall, FailsTogetherWithEveryLaterOne) {
-  constexpr std::uint64_t kMostCalls = 32;  // beyond that, pairs are too many and all alike
+  constexpr std::uint64_t kMostCalls = 32;  // beyond that there are too many pairs, all alike
   const ProcessResources resources = CountResources();
   const std::uint64_t calls = CountCalls();
   if (calls > kMostCalls) return;
   std::uint64_t pairs = 0;
   for (std::uint64_t i = 0; i < calls; ++i) {
-    // What the driver refuses twice at the end stays with it: nobody is left to try again.
+    // A chunk that the driver refuses twice at the end stays with the driver: no caller is left to
+    // retry.
     for (std::uint64_t j = GetParam().closes ? i + 1 : i;; ++j) {
       SCOPED_TRACE(testing::Message() << "calls " << i << " and " << j + 1 << " fail");
       const auto arm = [&](Scene& scene) {

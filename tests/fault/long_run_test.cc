@@ -1,5 +1,5 @@
-// One driver call in a hundred fails, at random, for a long time: no byte is lost, and when the
-// driver is well again, so is the arena.
+// For a long time one driver call in a hundred fails at random. No byte is lost, and the arena
+// recovers with the driver.
 #include "tests/fault/scene.h"
 
 namespace thimble {

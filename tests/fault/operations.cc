@@ -77,7 +77,7 @@ void RunStep(Scene& scene) {
     const auto address = scene.Allocate(chunks * kChunk);
     ASSERT_TRUE(address.ok()) << address.status();
     blocks.push_back(*address);
-    scene.arena().WaitForPlans();  // so that every run of this is like any other
+    scene.arena().WaitForPlans();  // so that all runs are alike
   }
   for (const Address block : blocks) ASSERT_TRUE(scene.Free(block).ok());
 }

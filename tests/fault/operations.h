@@ -1,4 +1,4 @@
-// Every public operation of an arena, each brought about on every route that calls the driver.
+// Every public operation of an arena, on every path that calls the driver.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace thimble {
 
 struct Operation {
   std::string name;
-  ArenaOptions options;                 // limit in chunks
-  std::function<void(Scene&)> prepare;  // to where `run` takes the route its name says
+  ArenaOptions options;  // limit in chunks
+  std::function<void(Scene&)>
+      prepare;  // prepares the scene so that `run` takes the path of its name
   std::function<absl::Status(Scene&)> run;
   // That it did, when nothing failed.
   std::function<bool(const ArenaStats& before, const ArenaStats& after)> took_route;
-  std::uint64_t least_calls = 0;  // of the driver: a route with fewer is not the one meant
+  std::uint64_t least_calls = 0;  // driver calls: with fewer, `run` took another path
   absl::StatusCode expected = absl::StatusCode::kOk;  // when nothing fails
   bool opens = false;                                 // makes the arena
   bool closes = false;                                // destroys it

@@ -95,7 +95,7 @@ testing::AssertionResult Scene::IsSound() {
 
 testing::AssertionResult Scene::Works() {
   workloads::Random random(serial_ + 1);
-  // Half of what is held goes first: a full arena could not do much.
+  // Frees half of the blocks first, because a full arena can do little.
   for (std::size_t left = oracle_.size() / 2; oracle_.size() > left;) {
     const Address address = oracle_.Nth(random.Index(oracle_.size()));
     if (const absl::Status status = Free(address); !status.ok()) {

@@ -1,5 +1,5 @@
-// One arena over the host driver with two fault drivers in between, and the oracle that knows what
-// it must still hold after a fault.
+// One arena over the host driver with two fault drivers in between, and the oracle that knows which
+// blocks it must still hold after a fault.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ class Scene {
   // `options.limit` is in chunks here; the device has twice as many.
   explicit Scene(ArenaOptions options);
 
-  // The arena is made when asked for, since making it can fail too.
+  // Creates the arena on demand, because creation can fail, too.
   absl::Status Open();
   void Close() { arena_.reset(); }
   Arena& arena() { return *arena_; }
   bool is_open() const { return arena_ != nullptr; }
 
-  // What callers do, with the oracle watching. A Free() that fails leaves the block held.
+  // Calls of callers, checked by the oracle. A Free() that fails leaves the block held.
   absl::StatusOr<Address> Allocate(Bytes bytes, StreamId stream = StreamId{},
                                    Bytes alignment = kUnit);
   absl::Status Free(Address address, StreamId stream = StreamId{});
 
-  // For preparations: these must succeed. Blocks are named by their place in blocks().
+  // For preparations, which must succeed. Blocks are named by their index in blocks().
   void Fill(std::size_t count, Bytes bytes, StreamId stream = StreamId{});
   void FreeEverySecond(StreamId stream = StreamId{});
   const std::vector<Address>& blocks() const { return blocks_; }
@@ -68,7 +68,7 @@ class Scene {
   std::uint64_t serial_ = 0;
 };
 
-// What the process has open of all host drivers.
+// Everything that host drivers have open in this process.
 struct ProcessResources {
   std::size_t files = 0;
   std::size_t mappings = 0;

@@ -105,7 +105,7 @@ class ArenaOps {
     options.granularity = kGranule;
     return HostDriver::Open(options).value();
   }
-  // Whoever waits for a held stream is told at once that it does not move.
+  // A wait for a held stream fails at once.
   static DelayOptions NoDelays() {
     DelayOptions options;
     options.calls = {};

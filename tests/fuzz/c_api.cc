@@ -1,5 +1,5 @@
 // thimble.h with hostile arguments: null pointers, absurd sizes and alignments, pointers that are
-// no blocks, structs of any size. Every call returns, and the arena stays whole.
+// not blocks, structs of any size. Every call returns, and the arena stays whole.
 #include <algorithm>
 #include <array>
 #include <cstring>

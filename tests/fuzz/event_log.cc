@@ -1,5 +1,5 @@
-// Any file is either refused with the reason, or read record by record up to the first that makes
-// no sense; whatever was read can be summed up and drawn, and a log that is not complete says why.
+// Any file is either refused with the reason, or read up to the first damaged record. The records
+// read can be summarised and drawn, and an incomplete log says why.
 #include <sys/mman.h>
 #include <unistd.h>
 

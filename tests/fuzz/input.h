@@ -1,4 +1,5 @@
-// The bytes of a fuzzer as the values a target asks for, and the only way for a target to fail.
+// Turns the bytes of a fuzzer into the values that a target needs, and has the only way for a
+// target to fail.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// DecodeLearned: any file is either refused with the reason, or is what EncodeLearned would write,
-// and a table of sites can be made of it.
+// DecodeLearned: any file is either refused with the reason, or equals what EncodeLearned would
+// write, and a table of sites can be made of it.
 #include "allocator/plan/plan_file.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// libFuzzer writes what it finds to the first folder it is given. Under Bazel that must not be the
-// corpus, which belongs to the source tree.
+// libFuzzer writes its findings to the first folder on its command line. Under Bazel that must not
+// be the corpus, which belongs to the source tree.
 #include <cstdlib>
 #include <vector>
 

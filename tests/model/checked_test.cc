@@ -1,4 +1,4 @@
-// The same walk, shorter, with every check there is after every operation; and the same twice.
+// A shorter walk with all checks after every operation, and a walk that runs twice.
 #include "tests/model/walk.h"
 
 namespace thimble {

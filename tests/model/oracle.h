@@ -1,5 +1,5 @@
-// What a correct arena must look like from outside: which blocks are held, what their bytes are and
-// what may not be touched yet. Knows nothing of bins, slabs or aliases.
+// A model of a correct arena as callers see it: which blocks are held, their bytes, and the bytes
+// that may not be touched yet. It knows nothing of bins, slabs or aliases.
 //
 // Contents go through the host driver's real mappings: every block has marks of its own at its
 // first and last word and on both sides of every page boundary. A chunk is at least a page, so that
@@ -34,7 +34,7 @@ class Oracle {
 
   // A block was handed out: overlaps none that is held. Writes its marks.
   testing::AssertionResult Add(Address address, const Held& held);
-  // The same for a block whose marks are there already: its free was refused.
+  // The same for a block that has its marks already, because its free was refused.
   testing::AssertionResult Adopt(Address address, const Held& held);
   // A block is about to be freed: its marks must still be there.
   testing::AssertionResult Remove(Address address);
@@ -47,7 +47,7 @@ class Oracle {
   // --- Work that is still running --------------------------------------------------------------
 
   // `address` is freed on `stream`, whose work may go on using it: until Finished(stream) the bytes
-  // are nobody else's and the mapping stays.
+  // belong to no other block and the mapping stays.
   void StillRunning(Address address, StreamId stream);
   void Finished(StreamId stream);
   // The block just handed out on `stream` has no byte that other streams may still use.

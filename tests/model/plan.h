@@ -1,4 +1,4 @@
-// What one seed of the model test does: the arena it makes and the sizes it asks for.
+// The parameters of one seed of the model test: its arena and the sizes it requests.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Plan {
   std::uint64_t seed = 0;
   ArenaOptions arena;
   Bytes device_bytes = 0;
-  Bytes taken_bytes = 0;  // of the device, by somebody else
+  Bytes taken_bytes = 0;  // of the device, by another user
   std::uint64_t streams = 1;
   bool hold_streams = false;
   Sizes sizes = Sizes::kLog;

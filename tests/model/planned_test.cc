@@ -1,6 +1,5 @@
-// Training that does not keep to its plan: requests come in another order, not at all, in addition
-// in other sizes or on another stream. No byte is handed out twice, none is lost, and the plan
-// recovers.
+// Training that departs from its plan: requests come in another order, are missing or added, or
+// have other sizes or streams. No byte is handed out twice, none is lost, and the plan recovers.
 #include <map>
 #include <memory>
 #include <vector>
@@ -19,7 +18,7 @@ constexpr Bytes kDevice = 48 * kMiB;
 constexpr StreamId kStream{1};
 constexpr StreamId kOther{2};
 
-// One request of a step: who, how much, and how long the block is held.
+// One request of a step: its caller, its size, and how long the block is held.
 struct Line {
   std::uint64_t key;
   Bytes bytes;

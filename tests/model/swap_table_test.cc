@@ -1,6 +1,6 @@
 // Ten million random steps of the state machine of swap_state.h: blocks are made, used, exposed,
-// freed, evicted and fetched in every order that callers may choose, copies end late or are called
-// off. The bytes of a block are a number that is where the table says it is.
+// freed, evicted and fetched in every order that callers may choose, copies end late or are
+// cancelled. One number stands for the bytes of a block; it must be where the table says.
 #include "allocator/swap/swap_table.h"
 
 #include <unordered_map>
@@ -12,7 +12,7 @@
 namespace thimble {
 namespace {
 
-constexpr std::uint64_t kGone = 0;  // what memory contains that nobody has filled
+constexpr std::uint64_t kGone = 0;  // content of memory that was never written
 constexpr Bytes kBytes = 64 * kKiB;
 constexpr StreamId kStream{1};
 
@@ -142,7 +142,7 @@ class Machine {
     block.fetching = true;
   }
 
-  // Whatever copy is under way ends; some fail.
+  // Ends the running copy; some copies fail.
   void EndCopy(Block& block) {
     const SwapId id = IdOf(block);
     const bool failed = random_.Index(16) == 0;

@@ -1,5 +1,5 @@
-// Random ops on more memory than there is: every block keeps its contents and its address, however
-// often its bytes leave, and no more is reserved than the limit allows.
+// Random ops on more memory than the device has: every block keeps its contents and its address,
+// however often its bytes leave, and the arena never reserves more than its limit.
 //
 // For long: bazel test -c opt --test_timeout=3600 --test_env=SWAPPED_STEPS=10000000
 //               //tests/model:swapped_test
@@ -145,7 +145,7 @@ TEST(Swapped, EveryBlockKeepsItsContents) {
   Ops(/*seed=*/1).Run(steps == nullptr ? 200000 : std::atoi(steps), /*check_every=*/1000);
 }
 
-TEST(Swapped, AlsoWhereTheDriverRefusesNowAndThen) {
+TEST(Swapped, AlsoIfTheDriverRefusesNowAndThen) {
   Ops ops(/*seed=*/11);
   ops.BeFaulty();
   ops.Run(/*steps=*/50000, /*check_every=*/500);

@@ -21,7 +21,7 @@ std::unique_ptr<HostDriver> OpenHost(const Plan& plan) {
   return *std::move(host);
 }
 
-// Wait on a held stream gives up at once: in this walk, nobody would release it meanwhile.
+// Wait on a held stream gives up at once, because no other thread of this walk would release it.
 DelayOptions NoDelays() {
   DelayOptions options;
   options.calls = {};
@@ -41,7 +41,7 @@ Bytes WholeSlots(const Snapshot& snapshot) {
   return bytes;
 }
 
-// A broken invariant aborts; then this says how to get there again.
+// A broken invariant aborts; then this says how to reproduce it.
 const RandomWalk* running = nullptr;
 void SayWhere(int /*signal*/) {
   if (running == nullptr) return;
@@ -131,8 +131,8 @@ void RandomWalk::AllocateTooMuch() {
 
 void RandomWalk::Free() {
   const Address address = oracle_.Nth(random_.Index(oracle_.size()));
-  // Whoever frees on another stream than the block's has made it wait for the block's: so only
-  // where that one is not held.
+  // A caller that frees on another stream than the block's has made that stream wait for the
+  // block's: so only where that one is not held.
   const StreamId own = oracle_.at(address).stream;
   const StreamId stream = IsHeld(own) || Chance(900) ? own : AnyStream();
   if (IsHeld(stream)) oracle_.StillRunning(address, stream);
@@ -170,7 +170,7 @@ void RandomWalk::Query() {
   ASSERT_TRUE(info.ok()) << info.status();
   ASSERT_GE(info->bytes, held.bytes);
   ASSERT_LE(info->bytes, held.counted);
-  // A magazine hands blocks out without telling the arena who asked.
+  // A magazine hands blocks out without passing the key on.
   if (!plan_.arena.magazines || held.bytes > kMagazineLargest) {
     ASSERT_EQ(info->key, held.key);
   }

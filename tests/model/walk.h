@@ -1,5 +1,5 @@
-// A random walk through everything a caller can do with an arena, each answer compared with the
-// oracle. The same plan gives the same walk.
+// A random walk through all calls of an arena. Compares each answer with the oracle. The same plan
+// gives the same walk.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace thimble {
 
-// After every how many operations the dear checks run.
+// The number of operations between two runs of the expensive checks.
 struct Pace {
   std::uint64_t stats = 8;
   std::uint64_t invariants = 512;
@@ -34,10 +34,10 @@ class RandomWalk {
 
   const Plan& plan() const { return plan_; }
   std::uint64_t operation() const { return operation_; }
-  // A digest of every address handed out, relative to where the arena lies.
+  // A digest of every address handed out, relative to the base of the arena.
   std::uint64_t digest() const { return digest_; }
 
-  // What happened: so that no walk passes because it did nothing.
+  // Counts of what happened, so that no walk passes because it did nothing.
   struct Tally {
     std::uint64_t allocations = 0;
     std::uint64_t refusals = 0;

@@ -1,4 +1,4 @@
-"""`thimble plan`: the figures of a plan, the plan itself, one clear message for what is wrong."""
+"""`thimble plan`: the figures of a plan, the plan itself, one clear message for each mistake."""
 
 import json
 import unittest
@@ -25,7 +25,7 @@ class Plan(problem_files.ProblemFiles):
         for part in parts:
             self.assertIn(part, ended.stderr)
 
-    def test_tells_the_figures_and_writes_the_plan(self):
+    def test_prints_the_figures_and_writes_the_plan(self):
         out = self.folder / "plan.csv"
         ended = self.plan(self.problem, "--seconds", "1", "--json", "--out", str(out))
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
@@ -41,7 +41,7 @@ class Plan(problem_files.ProblemFiles):
             self.assertTrue(offsets["a"] + 100 <= offsets[other] or
                             offsets[other] + size <= offsets["a"])
 
-    def test_tells_the_baseline_if_asked(self):
+    def test_prints_the_baseline_if_asked(self):
         ended = self.plan("--json", "--baselines", "--seconds", "1", self.problem, self.problem)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         lines = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""Plans of small problems are as low as plans can be: OR-tools proves what the optimum is."""
+"""Plans of small problems are optimal: OR-tools proves the optimum."""
 
 import json
 import pathlib

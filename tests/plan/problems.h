@@ -9,14 +9,14 @@
 
 namespace thimble::plan {
 
-// Lifetimes and sizes without any structure. `moments`: of time; sizes are from 1 to `most`.
+// Random lifetimes and sizes: `moments` points in time, sizes from 1 to `most`.
 Problem RandomProblem(std::int32_t count, std::int64_t moments, std::int64_t most, Random& random);
 
 // A full rectangle cut into `count` pieces, some of which then end early: like the benchmarks of
-// MiniMalloc, it can be packed as high as `height`, and hardly anybody sees how.
+// MiniMalloc, it can be packed into `height`, but hardly any search finds how.
 Problem CutProblem(std::int32_t count, std::int64_t height, Random& random);
 
-// As much is live at every moment as at any other: whenever two buffers end, two others begin that
+// The same number of bytes is live at all times: whenever two buffers end, two others begin that
 // are together as large. Where the two were not neighbours, no plan is as low as the bound.
 Problem TightProblem(std::int32_t count, Random& random);
 
@@ -27,7 +27,7 @@ Problem TrainingProblem(std::int32_t count, Random& random);
 // Some thousand large buffers with staggered lifetimes among many small ones, all of odd sizes.
 Problem StaggeredProblem(std::int32_t count, Random& random);
 
-// The same problem, told pair by pair.
+// The same problem as pairs in conflict.
 ConflictProblem AsConflicts(const Problem& problem, std::int64_t alignment);
 
 }  // namespace thimble::plan

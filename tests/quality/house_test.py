@@ -1,4 +1,4 @@
-"""Every fact has one list, and a second one would be seen."""
+"""Every fact has one list, and the test detects a second one."""
 
 import pathlib
 import unittest

@@ -1,4 +1,4 @@
-"""Which mutants of all that are possible are tried: the same ones for the same seed."""
+"""Selects the mutants to try: the same ones for the same seed."""
 
 import hashlib
 

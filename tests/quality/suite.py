@@ -1,4 +1,4 @@
-"""Which tests speak for the core, and how Bazel is called."""
+"""The tests that cover the core, and how to call Bazel."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""What became of mutants: a file of JSON lines, explanations of survivors, and the table."""
+"""Outcomes of mutants: a file of JSON lines, explanations of survivors, and the table."""
 
 import collections
 import csv

@@ -1,8 +1,8 @@
-// Threads that use arenas as hard as they can and notice when a byte is not theirs.
+// Threads that stress arenas and detect bytes that are not theirs.
 //
-// Every block carries a pattern of its own from the moment it is allocated. Whoever frees it looks
-// at the pattern first: the thread that allocated it, or another one that got it by mail. A byte
-// that two blocks share, or a block that lost its memory, breaks a pattern.
+// Every block gets a unique pattern when it is allocated. The thread that frees it, which may be
+// another one that got it by mail, checks the pattern first. A byte that two blocks share, or a
+// block that lost its memory, breaks a pattern.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +71,8 @@ struct Task {
 };
 Tally Perform(const Task& task);
 
-// Performs `task` on so many threads at once, each with a seed of its own, `generations` times one
-// after the other with new threads.
+// Runs `task` on `threads` threads at once, each with its own seed, `generations` times one after
+// the other with new threads.
 Tally PerformOnThreads(const Task& task, int threads, int generations = 1);
 
 // Receives and frees what is left in the mail.

@@ -162,7 +162,7 @@ TEST(Crew, TheSameThreadsUseTwoArenasInTurn) {
   ExpectNothingLost(tally, first.get());
 }
 
-// Threads that live on keep nothing of an arena that is gone, and meet the next one.
+// Threads that outlive an arena keep nothing of it, and use the next one.
 TEST(Crew, ArenasComeAndGoWhileThreadsLive) {
   constexpr int kArenas = 30;
   constexpr int kStayers = 4;

@@ -1,4 +1,4 @@
-// Several threads free the same block at the same moment: exactly one succeeds.
+// Several threads free the same block at the same time: exactly one succeeds.
 #include <atomic>
 #include <thread>
 #include <vector>

@@ -1,5 +1,5 @@
-// Threads that want more memory than there is: whoever waits gets it, and nobody gets memory that
-// work in flight still uses.
+// Threads that want more memory than the device has: a thread that waits gets memory, and none gets
+// memory that work in flight still uses.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -19,14 +19,14 @@ using Clock = std::chrono::steady_clock;
 struct Shortage {
   const char* name;
   Bytes limit;
-  Bytes bytes;  // each thread holds one block of so many, now and then
+  Bytes bytes;  // now and then each thread holds one block of this many chunks
   int rounds;
 };
 
 class WaitingForMemory : public testing::TestWithParam<Shortage> {};
 
 // Six threads share room for two or three blocks. Every request must succeed in the end, and long
-// before its time is up: somebody frees a block every few microseconds.
+// before its time is up: another thread frees a block every few microseconds.
 TEST_P(WaitingForMemory, EndsWhenAnotherThreadFrees) {
   constexpr int kThreads = 6;
   const Shortage& shortage = GetParam();
@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(Shortages, WaitingForMemory,
                                          Shortage{"SmallBlocks", 4 * kKiB, 2 * kKiB, 3000}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// The waiter comes at the very moment of the last free there will be.
-TEST(Waiting, NoticesTheLastFreeOfAll) {
+// The waiting thread arrives at the same time as the very last free.
+TEST(Waiting, NoticesTheVeryLastFree) {
   constexpr int kRounds = 20'000;
   const auto device = OpenDevice(kGranule);
   ArenaOptions options;
@@ -147,7 +147,7 @@ TEST(WorkInFlight, KeepsItsMemoryUntilTheStreamHasPassed) {
       blocks.back().Fill();
     }
     driver.HoldStream(gpu);
-    // The GPU reads on, while the program frees, and then has passed.
+    // The GPU still reads while the program frees; later it has passed.
     std::thread work([&] {
       const Clock::time_point end = Clock::now() + milliseconds(3);
       do {

@@ -1,5 +1,5 @@
-// Threads whose blocks do not fit: each pins, reads, writes and frees its own and reads those of
-// others, while all of them make each other's blocks leave.
+// Threads whose blocks do not fit together: each pins, reads, writes and frees its own blocks and
+// reads those of others, while all of them evict each other's blocks.
 #include <array>
 #include <atomic>
 #include <memory>

@@ -1,5 +1,5 @@
-// A thread that asks an arena for everything it can tell, again and again, while others work, and
-// checks each answer on its own: statistics add up, snapshots tile memory, a log ends well.
+// A thread that polls statistics, snapshots and logs of an arena while others work, and checks each
+// answer: statistics add up, snapshots tile memory, a log ends well.
 #pragma once
 
 #include <atomic>

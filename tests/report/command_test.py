@@ -80,8 +80,8 @@ class Report(recorded.Case):
             self.log.write_bytes(damaged)
             told = self.draw(status=3)["figures"]
             self.assertEqual((told["events"], told["complete"], told["damaged_at"]), (30, 0, 31))
-            self.assertIn("damaged: record 30 is not what was written; the 30 events before it are "
-                          "sound", told["note"])
+            self.assertIn("damaged: record 30 has a wrong checksum; the 30 events before it are "
+                          "intact", told["note"])
             self.assertLessEqual(told["peak_in_use"], told["peak_reserved"])
 
     def test_a_disk_that_fills_up_ends_the_log_and_not_the_program(self):

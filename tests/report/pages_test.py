@@ -249,7 +249,7 @@ class Pages(unittest.TestCase):
     def test_logs_that_are_cut_damaged_empty_or_old(self):
         allocation = struct.pack("<6Q", 1, 4096, 1000, 0, 7, 10)
         for name, version, records, complete, banner in (
-            ("cut", 2, allocation, 0, "The log is incomplete: its process still runs, or did not"),
+            ("cut", 2, allocation, 0, "The log is incomplete: its process still runs, crashed or"),
             ("damaged", 2, allocation + struct.pack("<6Q", 99, *[0] * 5), 1,
              "record 1 has kind 99"),
             ("empty", 2, b"", 1, "Nothing was allocated"),

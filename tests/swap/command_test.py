@@ -1,4 +1,4 @@
-"""`thimble swap`: the figures of a schedule, the schedule itself, one clear message for what is wrong."""
+"""`thimble swap`: the figures of a schedule, the schedule, one clear message for each mistake."""
 
 import json
 import unittest
@@ -24,7 +24,7 @@ class Swap(trace_files.TraceFiles):
         for part in parts:
             self.assertIn(part, ended.stderr)
 
-    def test_tells_the_figures_and_writes_the_schedule(self):
+    def test_prints_the_figures_and_writes_the_schedule(self):
         out = self.folder / "schedule.csv"
         ended = self.swap(self.trace, "--bus", "24", "--json", "--out", str(out))
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
@@ -37,7 +37,7 @@ class Swap(trace_files.TraceFiles):
         self.assertEqual(rows[1][:7], ["0", "0", "20000000", "0", "a#0", "e#0", "1"])
         self.assertEqual(len(rows), 2)
 
-    def test_tells_the_baselines_if_asked(self):
+    def test_prints_the_baselines_if_asked(self):
         ended = self.swap("--json", "--baselines", self.trace, self.trace)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         for line in map(json.loads, ended.stdout.splitlines()):

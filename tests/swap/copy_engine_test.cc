@@ -19,7 +19,7 @@ TEST(SwapCopyEngine, TakesTheFirstAndTheLastTimeThatIsFree) {
   EXPECT_EQ(engine.Latest(0, 10, 39), 0);
 }
 
-TEST(SwapCopyEngine, WhatRunsIntoTheNextStepIsInTheWayThere) {
+TEST(SwapCopyEngine, ACopyThatRunsIntoTheNextStepIsInTheWayThere) {
   CopyEngine engine(100);
   engine.Reserve(90, 30);
   EXPECT_EQ(engine.Earliest(0, 5, 100), 20);
@@ -28,7 +28,7 @@ TEST(SwapCopyEngine, WhatRunsIntoTheNextStepIsInTheWayThere) {
   EXPECT_EQ(engine.Latest(100, 10, 125), std::nullopt);
 }
 
-TEST(SwapCopyEngine, WhatIsReservedInThisStepIsReservedInAll) {
+TEST(SwapCopyEngine, ATimeReservedInOneStepIsReservedInAll) {
   CopyEngine engine(100);
   engine.Reserve(250, 10);
   EXPECT_EQ(engine.Earliest(45, 10, 100), 60);

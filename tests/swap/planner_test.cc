@@ -52,7 +52,7 @@ TEST(SwapPlanner, WithoutBlocksNothingChanges) {
   EXPECT_EQ(SlowdownOf(problem, schedule), 0);
 }
 
-// Out as early as can be, in as late as can be.
+// Out as early as possible, in as late as possible.
 TEST(SwapPlanner, AnActivationIsGoneAtThePeak) {
   Problem problem = ProblemOf({10 * kMiB, 20 * kMiB, 30 * kMiB, 20 * kMiB, 10 * kMiB}, 10 * kMs);
   problem.blocks = {BlockOf(8, {0, 4}, 5)};
@@ -89,7 +89,7 @@ TEST(SwapPlanner, ABlockLeavesInEveryWindowThatHelps) {
   EXPECT_EQ(BestScore(problem), 30 * kMiB);  // they know one peak
 }
 
-TEST(SwapPlanner, WhatIsNeverTouchedAgainNeedNotComeBack) {
+TEST(SwapPlanner, ABlockThatIsNeverTouchedAgainNeedNotComeBack) {
   Problem problem = ProblemOf({20 * kMiB, 20 * kMiB, 30 * kMiB, 20 * kMiB}, 10 * kMs);
   problem.blocks = {BlockOf(8, {0}, 4)};
   const Schedule schedule = PlanOf(problem, {});
@@ -98,7 +98,7 @@ TEST(SwapPlanner, WhatIsNeverTouchedAgainNeedNotComeBack) {
   EXPECT_EQ(schedule.bytes_in, 0);
 }
 
-TEST(SwapPlanner, CopiesNoMoreThanTheLimitAsksFor) {
+TEST(SwapPlanner, CopiesNoMoreThanTheLimitNeeds) {
   Problem problem =
       ProblemOf({60 * kMiB, 60 * kMiB, 60 * kMiB, 90 * kMiB, 60 * kMiB, 60 * kMiB}, 40 * kMs);
   for (int i = 0; i < 4; ++i) problem.blocks.push_back(BlockOf(10, {0, 5}, 6));
@@ -138,7 +138,7 @@ TEST(SwapPlanner, ASlowdownIsNeverExceededAndNeverHarms) {
   EXPECT_LE(before, 22 * kMiB);
 }
 
-TEST(SwapPlanner, ALimitThatCannotBeKeptIsToldWithTheLowestThatCould) {
+TEST(SwapPlanner, ALimitThatCannotBeKeptIsRefusedWithTheLowestPossible) {
   Problem problem = ProblemOf({10 * kMiB, 30 * kMiB, 10 * kMiB, 10 * kMiB}, 10 * kMs);
   problem.blocks = {BlockOf(8, {0, 3}, 4)};
   Goal goal;
@@ -160,7 +160,7 @@ TEST(SwapPlanner, ASearchThatIsCutShortIsStillAsGoodAsTheScores) {
   }
 }
 
-TEST(SwapPlanner, TheScheduleIsTextForWhoeverRunsIt) {
+TEST(SwapPlanner, TheScheduleCanBeWrittenAsText) {
   Problem problem = ProblemOf({40 * kMiB, 20 * kMiB, 20 * kMiB, 20 * kMiB, 20 * kMiB}, 10 * kMs);
   Block weight = BlockOf(10, {2, 3}, Block::kLives);
   weight.is_cyclic = true;

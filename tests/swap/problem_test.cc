@@ -29,7 +29,7 @@ Problem Good() {
 
 TEST(SwapProblemCheck, AcceptsAGoodProblem) { EXPECT_EQ(CheckProblem(Good()), absl::OkStatus()); }
 
-TEST(SwapProblemCheck, AcceptsEveryValueThatIsJustAllowed) {
+TEST(SwapProblemCheck, AcceptsEveryValueAtItsLimit) {
   Problem problem = Good();
   problem.ops[0].ns = kMaxStepNs - 3 * kMs;
   problem.ops[0].live_bytes = kMaxBytes;

@@ -1,5 +1,5 @@
-// Steps of training to plan for, made up: small ones that can be checked by hand, random ones, and
-// access traces like those of a network.
+// Invented training steps: small ones that can be checked by hand, random ones, and access traces
+// like those of a network.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What holds for every problem, machine and goal, tried on random ones.
+// Properties that hold for every problem, machine and goal, checked on random ones.
 #include <optional>
 
 #include "allocator/offline/schedule/autoswap.h"

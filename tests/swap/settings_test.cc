@@ -57,7 +57,7 @@ TEST(SwapSettings, AreReadTogether) {
   EXPECT_EQ(ReadSettings(Values{{"slowdown", "5"}})->goal.slowdown, 50000);
   EXPECT_EQ(ReadSettings({})->goal.slowdown, 0);
   EXPECT_THAT(ErrorOf(ReadSettings(Values{{"speed", "1"}})),
-              HasSubstr("'speed' is no setting: write limit"));
+              HasSubstr("'speed' is not a setting: write limit"));
   EXPECT_THAT(ErrorOf(ReadSettings({{"limit", "1"}, {"slowdown", "0"}})),
               HasSubstr("exclude each other"));
   EXPECT_THAT(ErrorOf(ReadSettings(Values{{"bus", ""}})), HasSubstr("bus '' is not known"));
@@ -71,7 +71,7 @@ TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {
   EXPECT_EQ(InNs(machine, kMaxBytes), 5767929860329);
 }
 
-TEST(SwapSettings, TheBusThatWasMeasuredIsMeantUnlessOneIsGiven) {
+TEST(SwapSettings, TheMeasuredBusCountsUnlessOneIsGiven) {
   Problem problem;
   EXPECT_EQ(MachineFor(problem, *ReadSettings({})).out_bytes_per_second, 13200000000);
   problem.measured = {7000000000, 6000000000};

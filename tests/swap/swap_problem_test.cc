@@ -1,4 +1,4 @@
-// From a trace with accesses to a problem.
+// Problems made of traces with accesses.
 #include "allocator/offline/schedule/swap_problem.h"
 
 #include <string>
@@ -62,8 +62,9 @@ TEST(SwapProblem, WithoutMarksTheWholeTraceFromItsFirstAccessOnIsTheStep) {
   EXPECT_EQ(problem.blocks[1].dies, 2);
 }
 
-// What an op frees is gone before the next one asks; what it allocates is there while it runs.
-TEST(SwapProblem, AnOpHasWhatIsLiveWhileItRuns) {
+// Blocks that an op frees are gone before the next op allocates; blocks that it allocates are live
+// while it runs.
+TEST(SwapProblem, AnOpHasTheBytesLiveWhileItRuns) {
   const schedule::Problem problem = GoodProblemOf(
       "A 1 10M\nS\n"
       "A 2 4M\nA 3 1M\nF 3\nO a 1 r:1 w:2\n"
@@ -78,7 +79,7 @@ TEST(SwapProblem, AnOpHasWhatIsLiveWhileItRuns) {
   EXPECT_EQ(schedule::PeakBytes(problem), 15000000);
 }
 
-TEST(SwapProblem, WhatComesAfterTheLastAccessBelongsToTheFirstOp) {
+TEST(SwapProblem, EventsAfterTheLastAccessBelongToTheFirstOp) {
   const schedule::Problem problem =
       GoodProblemOf("A 1 10M\nS\nO a 1 r:1 w:\nO b 1 r:1 w:\nA 2 9M\nF 2\nS\n");
   EXPECT_EQ(problem.ops[0].live_bytes, 19000000);
@@ -111,7 +112,7 @@ TEST(SwapProblem, TwoBatchesAreNotMistakenForEachOther) {
   EXPECT_THAT(problem.blocks[1].touches, ElementsAre(3, 4));  // x, and the first
 }
 
-TEST(SwapProblem, WhatHasNoCounterpartKeepsToItsStep) {
+TEST(SwapProblem, ABlockWithoutACounterpartStaysInItsStep) {
   const schedule::Problem problem = GoodProblemOf(
       "A 1 4M\nO x 1 r: w:1\n"
       "S\nO a 1 r:1 w:\nO b 1 r:1 w:\nF 1\nA 2 8M\nO c 1 r: w:2\nO d 1 r:2 w:\n"

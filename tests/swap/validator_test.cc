@@ -173,7 +173,7 @@ TEST(SwapValidator, MemoryIsFreeOnlyWhenTheHostKnows) {
 
 // Blocks that are away, one at the time of another, count; and so does the time before an op that
 // waits for one of them.
-TEST(SwapValidator, CountsWhatIsOnTheDeviceAtAllTimes) {
+TEST(SwapValidator, CountsTheBytesOnTheDeviceAtAllTimes) {
   Problem problem = ProblemOf({30 * kMiB, 30 * kMiB, 30 * kMiB, 30 * kMiB}, 10 * kMs);
   problem.ops[2].live_bytes = 40 * kMiB;
   Block block;

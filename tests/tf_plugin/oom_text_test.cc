@@ -28,7 +28,7 @@ TEST(OomText, IsTheReportOfTheCoreWithNames) {
   void* block = nullptr;
   ASSERT_EQ(thimble_allocate(arena.get(), 4 * kMiB, 0, 0, 0, &block), THIMBLE_OUT_OF_MEMORY);
   EXPECT_EQ(OomText(arena.get(), "decoder/Relu"),
-            "out of memory (limit): the limit stops it, and the device has more.\n"
+            "out of memory (limit): the limit is reached, but the device has more memory.\n"
             "  requested  4.00 MiB by decoder/Relu\n"
             "  in use     14.00 MiB; 14.00 MiB reserved of a limit of 16.00 MiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
@@ -36,7 +36,7 @@ TEST(OomText, IsTheReportOfTheCoreWithNames) {
             "  holders    8.00 MiB encoder/MatMul; 3 x 2.00 MiB\n"
             "  needs      2.00 MiB more\n"
             "  fits with  limit:18874368\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
   EXPECT_THAT(OomText(arena.get(), ""), Not(HasSubstr(" by ")));
 }

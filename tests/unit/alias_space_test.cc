@@ -86,7 +86,7 @@ TEST_F(AliasSpaceTest, AFailedBuildLeavesNoAlias) {
   device_.driver()->Disarm();
 }
 
-TEST_F(AliasSpaceTest, WhatCannotBeUnmappedIsTriedAgain) {
+TEST_F(AliasSpaceTest, AFailedUnmapIsRetried) {
   const AliasId id = Build({Slots(0, 4)});
   device_.driver()->FailCall(2);  // two mappings go, two stay
   aliases_->Drop(id);
@@ -108,7 +108,7 @@ TEST_F(AliasSpaceTest, AddressesOfAHalfDroppedAliasAreNotHandedOut) {
   device_.driver()->Disarm();
 }
 
-TEST_F(AliasSpaceTest, TheEndOffersEverythingTwice) {
+TEST_F(AliasSpaceTest, TheDestructorTriesToFreeEverythingTwice) {
   Build({Slots(0, 8)});
   Build({Slots(8, 16), Slots(1, 2)});
   device_.driver()->FailEvery(2);

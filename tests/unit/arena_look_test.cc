@@ -1,4 +1,5 @@
-// Looking at an arena whose plan serves: it tells all there is and changes nothing.
+// Statistics, queries and snapshots of an arena whose plan serves: complete, and they change
+// nothing.
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -92,8 +93,8 @@ TEST_F(ArenaLook, FromAnotherThreadChangesNothing) {
   ExpectSame(watched, alone);
 }
 
-// Settling makes ordinary blocks of what is in the plan area. Both are told alike.
-TEST_F(ArenaLook, WhatIsInThePlanAreaIsToldLikeOrdinaryBlocks) {
+// Settle() makes ordinary blocks of blocks in the plan area. Queries answer the same for both.
+TEST_F(ArenaLook, BlocksInThePlanAreaLookLikeOrdinaryBlocks) {
   Train([] {});
   const Address first = Ask(1, 2 * kChunk);
   const Address second = Ask(2, 3 * kChunk);

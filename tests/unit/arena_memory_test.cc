@@ -1,4 +1,4 @@
-// Arena, memory: how much it takes from the driver, when it gives it back, and whom it waits for.
+// Arena, memory: how much it takes from the driver, when it gives memory back, and when it waits.
 #include <chrono>
 #include <map>
 #include <thread>
@@ -36,7 +36,7 @@ TEST_F(ArenaMemory, PreallocationThatDoesNotSucceedLeavesNothing) {
   options.preallocate = true;
   options.chunk_bytes = kChunk;
   options.limit = 64 * kMiB;
-  const auto taken = device_.driver()->Create(kChunk);  // somebody else was faster
+  const auto taken = device_.driver()->Create(kChunk);  // another process was faster
   ASSERT_TRUE(taken.ok());
   const auto arena = Arena::Create(options, device_.driver());
   EXPECT_EQ(arena.status().code(), absl::StatusCode::kResourceExhausted);
@@ -52,7 +52,7 @@ TEST_F(ArenaMemory, GrowthIsExact) {
   EXPECT_EQ(device_.used(), 5 * kChunk);
 }
 
-TEST_F(ArenaMemory, WhatIsFreeIsStitchedBeforeMuchMoreIsTaken) {
+TEST_F(ArenaMemory, FreeMemoryIsStitchedBeforeMuchMoreIsTaken) {
   Make(64 * kChunk);
   FreeEverySecond(Fill(16, kChunk));
   const Address address = Allocate(8 * kChunk);
@@ -89,7 +89,7 @@ TEST_F(ArenaMemory, TrimGivesFreeChunksBackAndKeepsContents) {
   for (std::size_t i = 0; i < blocks.size(); i += 2) EXPECT_EQ(ByteAt(blocks[i] + i), 100 + i);
 }
 
-TEST_F(ArenaMemory, TrimKeepsWhatItIsToldTo) {
+TEST_F(ArenaMemory, TrimKeepsAsManyBytesAsRequested) {
   Make(64 * kChunk);
   for (const Address address : Fill(16, kChunk)) Free(address);
   EXPECT_EQ(Trim(10 * kChunk), 6 * kChunk);
@@ -98,7 +98,7 @@ TEST_F(ArenaMemory, TrimKeepsWhatItIsToldTo) {
   EXPECT_EQ(Trim(0), 10 * kChunk);
 }
 
-TEST_F(ArenaMemory, TrimTakesWhatThreadsAndSlabsKeep) {
+TEST_F(ArenaMemory, TrimTakesMemoryThatThreadsAndSlabsKeep) {
   Make(64 * kChunk);
   for (const Address address : Fill(300, kUnit)) Free(address);
   EXPECT_EQ(stats().magazines, 300 * kUnit);
@@ -119,7 +119,7 @@ TEST_F(ArenaMemory, HolesAreRefilledBeforeNewPlacesAreUsed) {
   EXPECT_EQ(stats().reserved, 16 * kChunk);
 }
 
-// Holes here and there are of no use to a block that must be in one piece.
+// Scattered holes are useless to a block that must be in one piece.
 TEST_F(ArenaMemory, WithoutStitchingHolesDoNotStandInTheWay) {
   ArenaOptions options;
   options.stitch = false;

@@ -14,7 +14,7 @@ struct Kind {
   bool stitched;
 };
 
-// The same mistakes with every kind of block: each takes another way through Free().
+// The same mistakes with every kind of block, because each takes another path through Free().
 class ArenaMisuse : public ArenaTest, public testing::WithParamInterface<Kind> {
  protected:
   void SetUp() override {
@@ -91,7 +91,7 @@ TEST_P(ArenaMisuse, TheArenaGoesOn) {
   Free(Allocate(GetParam().bytes));
 }
 
-TEST_P(ArenaMisuse, FreeingOnAnotherStreamIsNoMistake) {
+TEST_P(ArenaMisuse, FreeingOnAnotherStreamIsAllowed) {
   Free(block_, kSecond);
   EXPECT_EQ(stats().live_blocks, before_.live_blocks - 1);
 }

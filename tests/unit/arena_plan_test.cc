@@ -1,4 +1,4 @@
-// An arena that learns: what its figures say, and what becomes of the thread that plans.
+// An arena that learns plans: its statistics, and the end of its planning thread.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ TEST_F(ArenaPlan, TheSameAddressesComeBack) {
   EXPECT_EQ(addresses(), first);
 }
 
-// On a plan area of its own, past the heap: what others may see of that.
+// A plan area beside the heap, and what callers may see of it.
 class InThePlanArea : public ArenaPlan {
  protected:
   void SetUp() override {
@@ -76,7 +76,7 @@ TEST_F(InThePlanArea, BlocksAreKnownByAddressSizeAndKey) {
   Free(block);
 }
 
-TEST_F(InThePlanArea, MisuseIsTold) {
+TEST_F(InThePlanArea, MisuseIsReported) {
   const Address block = Ask(4, 2 * kChunk);
   EXPECT_THAT(std::string(arena_->Free(block + kChunk, kFirst).message()),
               testing::HasSubstr("points 16384 bytes into a block"));
@@ -85,7 +85,7 @@ TEST_F(InThePlanArea, MisuseIsTold) {
               testing::HasSubstr("freed twice"));
 }
 
-TEST_F(InThePlanArea, AnotherStreamWaitsForWhatIsFreedThere) {
+TEST_F(InThePlanArea, AnotherStreamWaitsForBlocksFreedThere) {
   const Address all = Ask(8, 3 * kChunk);
   Free(all);
   const Bytes free = stats().limit - stats().reserved;
@@ -118,7 +118,7 @@ TEST_F(InThePlanArea, AStreamCanBeForgotten) {
   Step();
 }
 
-TEST_F(InThePlanArea, ItsFreeMemoryIsThereForOthers) {
+TEST_F(InThePlanArea, OtherRequestsCanUseItsFreeMemory) {
   const Address held = Ask(4, 2 * kChunk);
   const Bytes most = stats().limit - 2 * kChunk;
   const auto all = arena_->Allocate({most, 0, kFirst, 77, 0});
@@ -183,7 +183,7 @@ TEST_F(ArenaPlan, MemoryMovesToWhereThePlanIs) {
   for (const Address block : long_lived) Free(block);
 }
 
-// As with parameters that are not donated: what a step makes is there until the end of the next.
+// As with parameters that are not donated: blocks of one step live until the end of the next.
 class OverlappingSteps : public ArenaPlan {
  protected:
   // Steps with `kept` blocks that live on and 24 chunks that do not.
@@ -214,7 +214,7 @@ TEST_F(OverlappingSteps, APlanIsFollowedWhereThereIsRoomForTheChange) {
   EXPECT_GT(plan.plan_hits * 10, plan.plan_requests * 9);
 }
 
-TEST_F(OverlappingSteps, WhereThereIsNoneThePlanBeginsWithTheOrderThereIs) {
+TEST_F(OverlappingSteps, WithoutRoomThePlanBeginsWithThePresentOrder) {
   const PlanStats plan = Run(/*kept=*/2, /*limit=*/(24 + 2 * 3) * kChunk);
   EXPECT_EQ(plan.plans, 1u);
   EXPECT_EQ(plan.plan_hits, plan.plan_requests);
@@ -257,7 +257,7 @@ TEST_F(PlanFile, TheSecondRunStartsPlanned) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
+TEST_F(PlanFile, ABadFileIsReportedAndReplaced) {
   std::ofstream(path_) << "something else";
   testing::internal::CaptureStderr();
   EXPECT_LT(Learn(), 10);
@@ -268,8 +268,8 @@ TEST_F(PlanFile, OneThatIsNoneIsToldAndReplaced) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-// No file may become as large as it has to be, as on a disk that is full.
-TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
+// No file may grow to its full size, as on a full disk.
+TEST_F(PlanFile, AFileThatCannotBeWrittenIsReportedOnceAndStays) {
   std::remove(path_.c_str());
   Learn();
   const std::string old = ReadWholeFile(path_).value();
@@ -281,7 +281,7 @@ TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   testing::internal::CaptureStderr();
   Learn();
-  for (int i = 0; i < 40; ++i) {  // what is new makes a new plan necessary, again and again
+  for (int i = 0; i < 40; ++i) {  // new requests make new plans necessary
     Step();
     Free(Ask(1000 + i / 10, kChunk * (i / 10 + 1)));
     arena_->WaitForPlans();
@@ -295,7 +295,7 @@ TEST_F(PlanFile, OneThatCannotBeWrittenIsToldOnceAndStays) {
   EXPECT_EQ(ReadWholeFile(path_).value(), old);
 }
 
-TEST_F(PlanFile, OneForOtherChunksIsToldAndReplaced) {
+TEST_F(PlanFile, AFileForOtherChunksIsReportedAndReplaced) {
   Learned learned;
   learned.chunk_bytes = 2 * kChunk;
   ASSERT_TRUE(WritePlanFile(learned, path_).ok());

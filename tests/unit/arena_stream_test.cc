@@ -57,7 +57,7 @@ TEST_P(ArenaStream, AnotherStreamGetsOtherMemoryUntilTheFreeIsPassed) {
   device_.streams().ReleaseStream(kFirst);
 }
 
-TEST_P(ArenaStream, WhenTheStreamHasPassedItsMemoryIsEverybodys) {
+TEST_P(ArenaStream, WhenTheStreamHasPassedAllStreamsMayUseItsMemory) {
   MakeWith(8 * kChunk);
   std::vector<Address> blocks;  // all there is
   while (true) {
@@ -86,7 +86,7 @@ TEST_P(ArenaStream, ARequestWaitsForTheStreamThatHoldsTheMemory) {
   EXPECT_TRUE(address.ok()) << address.status();
 }
 
-// New memory belongs to whoever it was taken for, also where it lies next to what another stream
+// New memory belongs to the stream it was taken for, also where it lies next to what another stream
 // has just freed.
 TEST_P(ArenaStream, NewMemoryDoesNotWaitForTheStreamNextToIt) {
   MakeWith(64 * kChunk);
@@ -163,7 +163,7 @@ TEST(ArenaStreams, NothingIsUnmappedThatAStreamMayStillUse) {
 }
 
 // The stream's work ends only when the host has freed a block: a host callback, say.
-TEST(ArenaStreams, WhoWaitsForAStreamStopsNobodyElse) {
+TEST(ArenaStreams, AThreadThatWaitsForAStreamStopsNoOther) {
   Device device;
   ArenaOptions options;
   options.limit = 16 * kChunk;

@@ -1,4 +1,4 @@
-// An arena whose idle blocks leave the device: contents, addresses, and who is left alone.
+// An arena whose idle blocks leave the device: their contents and addresses, and which blocks stay.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ class ArenaSwap : public ArenaTest {
     Make(limit, options);
   }
 
-  // A block with contents of its own that an op has made: from now on it may leave.
+  // A block with unique contents that an op has made and that may leave from now on.
   Address Made(std::uint8_t contents, Bytes bytes = kBlock) {
     const Address block = Allocate(bytes);
     if (block == 0) return 0;
@@ -46,7 +46,7 @@ class ArenaSwap : public ArenaTest {
   }
 };
 
-TEST_F(ArenaSwap, MoreIsHeldThanThereIs) {
+TEST_F(ArenaSwap, CallersHoldMoreThanTheDeviceHas) {
   MakeSwapping(4 * kBlock);
   std::vector<Address> blocks;
   for (std::uint8_t i = 0; i < 16; ++i) blocks.push_back(Made(i));
@@ -61,7 +61,7 @@ TEST_F(ArenaSwap, MoreIsHeldThanThereIs) {
   EXPECT_EQ(stats().swapped, 0u);
 }
 
-TEST_F(ArenaSwap, TheOneThatWasUsedLongestAgoLeaves) {
+TEST_F(ArenaSwap, TheBlockThatWasUsedLongestAgoLeaves) {
   MakeSwapping(3 * kBlock);
   const Address first = Made(1);
   const Address second = Made(2);
@@ -78,8 +78,8 @@ TEST_F(ArenaSwap, TheOneThatWasUsedLongestAgoLeaves) {
 }
 
 // Six blocks in turn, with room for four: those that were used longest ago are needed next, and
-// would all be fetched in every round. Who knows what comes next fetches less than half of them.
-TEST_F(ArenaSwap, WhatRepeatsIsForeseen) {
+// would all be fetched in every round. A good forecast fetches less than half of them.
+TEST_F(ArenaSwap, RepeatedUsesAreForeseen) {
   MakeSwapping(4 * kBlock);
   std::vector<Address> blocks;
   for (std::uint8_t i = 0; i < 6; ++i) blocks.push_back(Made(i));
@@ -96,7 +96,7 @@ TEST_F(ArenaSwap, WhatRepeatsIsForeseen) {
   EXPECT_LE(fetched, 3 * kBlock);
 }
 
-TEST_F(ArenaSwap, WhatIsNeededSoonIsThereInTime) {
+TEST_F(ArenaSwap, BlocksNeededSoonAreThereInTime) {
   constexpr std::uint64_t kEvery = 50;  // ops; those between use nothing
   MakeSwapping(5 * kBlock);
   std::vector<Address> blocks;
@@ -120,7 +120,7 @@ TEST_F(ArenaSwap, WhatIsNeededSoonIsThereInTime) {
       << "most came ahead of need";
 }
 
-TEST_F(ArenaSwap, WhatIsPinnedStays) {
+TEST_F(ArenaSwap, PinnedBlocksStay) {
   MakeSwapping(2 * kBlock);
   const Address first = Made(1);
   const Address second = Made(2);
@@ -136,7 +136,7 @@ TEST_F(ArenaSwap, WhatIsPinnedStays) {
   EXPECT_EQ(ContentsOf(second), 2);
 }
 
-TEST_F(ArenaSwap, WhatNobodyHasNamedStays) {
+TEST_F(ArenaSwap, BlocksThatNoOpHasNamedStay) {
   MakeSwapping(2 * kBlock);
   const Address filled = Allocate(kBlock);  // an op is at work on it, unseen
   Allocate(kBlock);
@@ -145,7 +145,7 @@ TEST_F(ArenaSwap, WhatNobodyHasNamedStays) {
   Free(filled);
 }
 
-TEST_F(ArenaSwap, WhatIsExposedComesBackAndStays) {
+TEST_F(ArenaSwap, ExposedBlocksComeBackAndStay) {
   MakeSwapping(2 * kBlock);
   const Address first = Made(1);
   Made(2);
@@ -246,7 +246,7 @@ TEST_F(ArenaSwap, NoMoreIsReservedThanTheGoal) {
   EXPECT_EQ(stats().peak_reserved, 3 * kBlock);
 }
 
-TEST_F(ArenaSwap, TheGoalIsExceededWhereThereIsNoOtherWayAndComeBackTo) {
+TEST_F(ArenaSwap, MemoryExceedsTheGoalOnlyIfItMustAndReturnsToIt) {
   ArenaOptions options;
   options.swap_limit = 2 * kBlock;
   MakeSwapping(8 * kBlock, /*host_limit=*/64 * kBlock, options);

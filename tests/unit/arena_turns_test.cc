@@ -59,9 +59,9 @@ void WaitUntilItSleeps(const std::atomic<pid_t>& thread) {
   }
 }
 
-// While one op has the turn, others come, one at a time. The thread that has it comes again at once
+// While one op has the turn, others arrive one by one. The thread that has it comes again at once
 // when it leaves, and must not overtake them.
-TEST_F(ArenaTurns, ThoseWhoWaitComeBeforeTheOneWhoHadTheTurn) {
+TEST_F(ArenaTurns, WaitingOpsComeBeforeTheThreadThatHadTheTurn) {
   constexpr int kOps = 4;
   TakeTurn();
   std::vector<int> order;  // guarded by the turn
@@ -85,8 +85,8 @@ TEST_F(ArenaTurns, ThoseWhoWaitComeBeforeTheOneWhoHadTheTurn) {
   EXPECT_EQ(order, std::vector<int>({0, 1, 2, 3, 4}));
 }
 
-// Two wait behind an op that does not end: neither waits for ever, nor behind the other.
-TEST_F(ArenaTurns, NobodyWaitsLong) {
+// Two ops wait behind one that does not end. Neither waits forever, nor behind the other.
+TEST_F(ArenaTurns, NoOpWaitsLong) {
   TakeTurn();
   std::vector<std::thread> ops;
   for (int op = 0; op < 2; ++op) {

@@ -1,4 +1,4 @@
-// Sizes: rounding that notices overflow, and text that means what it says.
+// Sizes: rounding that detects overflow, and conversion to and from text.
 #include "allocator/base/bytes.h"
 
 #include "gmock/gmock.h"

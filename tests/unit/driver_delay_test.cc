@@ -76,7 +76,7 @@ TEST_F(DelayDriverTest, AStreamCanBeHeldAgain) {
   }
 }
 
-TEST_F(DelayDriverTest, HoldAndReleaseRaceWithEverybody) {
+TEST_F(DelayDriverTest, HoldAndReleaseRaceWithAllOtherCalls) {
   DelayOptions options;
   options.max_us = 1;
   DelayDriver driver(*host_, options);

@@ -71,7 +71,7 @@ TEST_F(FaultDriverTest, OnlyTheChosenKindIsCountedAndFails) {
   EXPECT_TRUE(faults_->Create(kPage).ok());
 }
 
-TEST_F(FaultDriverTest, TheCodeIsWhatWasAskedForAndTheMessageSaysItIsInjected) {
+TEST_F(FaultDriverTest, TheCodeIsTheRequestedOneAndTheMessageSaysItIsInjected) {
   faults_->FailCall(0);
   const absl::Status exhausted = faults_->Create(kPage).status();
   EXPECT_EQ(exhausted.code(), absl::StatusCode::kResourceExhausted);

@@ -59,7 +59,7 @@ std::string AreaFlags(Address address) {
   return "";
 }
 
-TEST(HostDriver, OptionsThatMakeNoSenseAreRefused) {
+TEST(HostDriver, NonsensicalOptionsAreRefused) {
   for (const Bytes granularity : {Bytes{0}, Bytes{1}, kPage / 2, 3 * kPage}) {
     HostOptions options;
     options.granularity = granularity;
@@ -151,7 +151,7 @@ TEST(HostDriver, ReleasedAlignmentPaddingIsGivenBack) {
   EXPECT_EQ(AreaFlags(base), "");
 }
 
-// ftruncate beyond the limit is a signal, not an error: it must never come to that.
+// ftruncate beyond the limit raises a signal, not an error, so the driver must not call it.
 TEST(HostDriverDeathTest, ALimitOnFileSizesIsReported) {
   const auto open_under_limit = [] {
     const rlimit limit = {kGiB, kGiB};

@@ -1,5 +1,5 @@
-// ShadowTable on its own: what it says where, what dies when, and how it counts areas (T1-T4). That
-// it keeps the rules R1-R8 is proven on whole drivers by tests/conformance.
+// ShadowTable alone: what it records, when entries end, and how it counts areas (T1-T4).
+// tests/conformance proves on whole drivers that it keeps the rules R1-R8.
 #include <vector>
 
 #include "allocator/driver/shadow_table.h"
@@ -108,13 +108,13 @@ TEST_F(ShadowTableTest, AForkFreezesWhatIsThere) {
   EXPECT_EQ(changed[1].file, (FileRange{5 * kGranule, kGranule}));
   table_.CheckInvariants();
   EXPECT_TRUE(table_.Freeze().empty());
-  // New chunks are as ever, and no area is shared with a frozen neighbour.
+  // New chunks behave as before, and share no area with a frozen neighbour.
   const std::uint64_t areas = table_.areas();
   EXPECT_FALSE(table_.Map({Slot(4), kGranule}, Chunk(2))->is_private);
   EXPECT_EQ(table_.areas(), areas + 1);
   EXPECT_TRUE(table_.Map({Slot(9), kGranule}, unmapped)->is_private);
   table_.CheckInvariants();
-  // Without children, what is mapped nowhere thaws.
+  // Without children, unmapped chunks thaw.
   table_.Unmap(Slot(9));
   table_.Thaw();
   EXPECT_TRUE(table_.has_frozen());
@@ -141,7 +141,7 @@ TEST_F(ShadowTableTest, AFileRangeDiesWithItsLastReference) {
   EXPECT_NE(Chunk(3), chunk) << "the range is used again, the handle never";
 }
 
-TEST_F(ShadowTableTest, GrantAccessTellsWhatHadNone) {
+TEST_F(ShadowTableTest, GrantAccessReturnsTheMappingsWithoutAccess) {
   for (int slot = 0; slot < 4; ++slot) Map(slot, Chunk(slot * 2));
   Open(1, 1);
   const auto granted = table_.GrantAccess({Slot(0), 4 * kGranule});

@@ -155,23 +155,23 @@ TEST_F(EventLogTest, ABoundEndsTheLogAndLeavesItIncomplete) {
   for (int i = 4; i < 9; ++i) log.Append(MakeEvent(i));
   EXPECT_FALSE(log.enabled());
   EXPECT_EQ(ReadLog(path_)->events.size(), 5u) << "it is written when the bound is met";
-  EXPECT_THAT(ReadLog(path_)->note, HasSubstr("as many as were to be recorded"));
+  EXPECT_THAT(ReadLog(path_)->note, HasSubstr("the bound that log_events sets"));
   ASSERT_TRUE(log.Stop().ok());
   EXPECT_FALSE(ReadLog(path_)->complete);
   EXPECT_EQ(ReadLog(path_)->note,
-            "the log is incomplete: the first 5 events, as many as were to be recorded");
+            "the log is incomplete: the first 5 events, the bound that log_events sets");
   Write(5);
   EXPECT_TRUE(ReadLog(path_)->complete);
   EXPECT_EQ(ReadLog(path_)->note, "");
 }
 
-// In a child each: what it leaves behind when it ends.
+// Runs each case in a child and checks what it leaves behind.
 TEST_F(EventLogTest, AnExitCompletesTheLogAndAKillLosesNoEvent) {
   for (const int events : {0, 10, 4095, 4096, 4097, 9000}) {
     for (const bool exits : {true, false}) {
       EXPECT_EXIT(
           {
-            auto* const log = new EventLog;  // as an arena, which nobody destroys
+            auto* const log = new EventLog;  // like an arena, which is never destroyed
             if (!log->Start(path_).ok()) _exit(1);
             for (int i = 0; i < events; ++i) log->Append(MakeEvent(i));
             if (exits) exit(0);
@@ -188,7 +188,7 @@ TEST_F(EventLogTest, AnExitCompletesTheLogAndAKillLosesNoEvent) {
       EXPECT_EQ(log->complete, exits);
       EXPECT_EQ(std::filesystem::exists(path_ + ".tail"), !exits);
       if (!exits) {
-        EXPECT_THAT(log->note, HasSubstr(absl::StrCat("its ", events, " events until then")));
+        EXPECT_THAT(log->note, HasSubstr(absl::StrCat("it has ", events, " events so far")));
       }
       EXPECT_THAT(log->note, testing::Not(HasSubstr("missing")));
     }
@@ -219,7 +219,7 @@ TEST_F(EventLogTest, ALogThatIsBeingWrittenIsReadToItsLastEvent) {
   EXPECT_EQ(ReadLog(path_)->records, 200'000u);
 }
 
-TEST_F(EventLogTest, ATailThatIsAnotherLogsIsNotRead) {
+TEST_F(EventLogTest, TheTailOfAnotherLogIsNotRead) {
   EXPECT_EXIT(
       {
         auto* const log = new EventLog;
@@ -231,7 +231,7 @@ TEST_F(EventLogTest, ATailThatIsAnotherLogsIsNotRead) {
   const std::string other = path_ + ".other";
   ASSERT_EQ(rename((path_ + ".tail").c_str(), (other + ".tail").c_str()), 0);
   EXPECT_EQ(ReadLog(path_)->records, 0u);
-  EXPECT_THAT(ReadLog(path_)->note, HasSubstr("the last 4096 or fewer are missing"));
+  EXPECT_THAT(ReadLog(path_)->note, HasSubstr("up to 4096 newer ones are missing"));
   EXPECT_EXIT(
       {
         auto* const log = new EventLog;
@@ -330,10 +330,10 @@ TEST_F(EventLogTest, ALostBlockIsNoticed) {
   damaged.erase(kHeader + 5 * 48, 3 * 48);
   Replace(damaged);
   EXPECT_EQ(ReadLog(path_)->records, 5u);
-  EXPECT_EQ(ReadLog(path_)->damage, "record 5 is not what was written");
+  EXPECT_EQ(ReadLog(path_)->damage, "record 5 has a wrong checksum");
 }
 
-// They have no checks: what cannot be is found all the same.
+// They have no checks, but impossible contents are found nevertheless.
 TEST_F(EventLogTest, AnOldLogWithMoreInUseThanThereIsIsDamaged) {
   const auto record = [](EventKind kind, std::uint64_t address, std::uint64_t bytes) {
     const log_format::Record made = {static_cast<std::uint32_t>(kind), 0, address, bytes, 0, 0, 0};
@@ -374,7 +374,7 @@ TEST_F(EventLogTest, ForeignAndDamagedFilesAreRefusedWithTheReason) {
   std::string damaged = whole;
   damaged[kHeader + 48] = 77;
   EXPECT_THAT(error_of(damaged),
-              HasSubstr("damaged: record 1 is not what was written; the 1 events before it are"));
+              HasSubstr("damaged: record 1 has a wrong checksum; the 1 events before it are"));
   EXPECT_EQ(ReadEventLog(path_ + ".none").status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -386,7 +386,7 @@ TEST_F(EventLogTest, ADamagedLogGivesWhatComesBeforeTheDamage) {
   const auto log = ReadLog(path_);
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_EQ(log->events.size(), 3u);
-  EXPECT_EQ(log->damage, "record 3 is not what was written");
+  EXPECT_EQ(log->damage, "record 3 has a wrong checksum");
   EXPECT_FALSE(log->complete) << "whatever its header says";
 }
 
@@ -439,7 +439,7 @@ TEST_F(EventLogTest, ATextWithoutAnOwnerIsDamage) {
   std::string damaged = OldContents(2);
   damaged[16] = static_cast<char>(EventKind::kText);
   Replace(damaged);
-  EXPECT_THAT(ReadLog(path_)->damage, HasSubstr("belongs to nothing"));
+  EXPECT_THAT(ReadLog(path_)->damage, HasSubstr("is a text without an event"));
   damaged[16] = static_cast<char>(EventKind::kName);
   damaged[16 + 3 * 8 + 7] = 1;  // a length of 2^56
   Replace(damaged);
@@ -458,13 +458,13 @@ TEST_F(EventLogTest, LogsOfOldVersionsAreRead) {
     EXPECT_TRUE(log->complete);
     old[12 + 2] = 0;  // as after a kill
     Replace(old);
-    EXPECT_THAT(ReadLog(path_)->note, HasSubstr("the last 4096 or fewer are missing"));
+    EXPECT_THAT(ReadLog(path_)->note, HasSubstr("up to 4096 newer ones are missing"));
     old[16 + 48] = static_cast<char>(EventKind::kLimit);  // which version 1 did not have
     Replace(old);
     EXPECT_EQ(ReadLog(path_)->damage, version == 1 ? "record 1 has kind 10" : "");
     old[16 + 48 + 4] = 1;  // which had no checks
     Replace(old);
-    EXPECT_EQ(ReadLog(path_)->damage, "record 1 is not what was written");
+    EXPECT_EQ(ReadLog(path_)->damage, "record 1 has a wrong checksum");
   }
 }
 

@@ -1,5 +1,5 @@
-// A child has its own bytes of the moment of the fork: neither process ever sees what the other one
-// writes afterwards.
+// A child has its own copy of the bytes at the fork: neither process sees later writes of the
+// other.
 #include "allocator/base/fork.h"
 
 #include <sys/wait.h>
@@ -132,7 +132,7 @@ TEST_F(ForkTest, EveryForkAndEveryGenerationHasItsOwn) {
   }
 }
 
-TEST_F(ForkTest, WhatTheParentFreesAndUsesAgainStaysInTheChild) {
+TEST_F(ForkTest, BytesThatTheParentFreesAndReusesStayInTheChild) {
   const ChunkHandle chunk = Make(0, 1);
   Signal reused;
   Child child([&] {
@@ -190,7 +190,7 @@ TEST_F(ForkTest, MemoryThatAChildKeptIsFreeAtOnceAndReused) {
   EXPECT_TRUE(AllAre(At(0), 6));
 }
 
-TEST_F(ForkTest, AForkBesideThreadsThatWriteIsOneMoment) {
+TEST_F(ForkTest, AForkBesideWritingThreadsIsASinglePointInTime) {
   Make(0, 0);
   auto* const words = reinterpret_cast<std::atomic<std::uint64_t>*>(At(0));
   std::atomic<std::uint64_t> published{0};  // in memory of the process: copied by the kernel

@@ -1,4 +1,4 @@
-// Frontier: what was freed on a stream is passed exactly when the device is beyond it.
+// Frontier: a free on a stream is passed exactly when the device is beyond it.
 #include "allocator/stitch/frontier.h"
 
 #include <set>
@@ -31,7 +31,7 @@ TEST_F(FrontierTest, TheDefaultStreamIsAStream) {
   EXPECT_NE(*frontier_.TagOf(StreamId{0}), kCleanTag);
 }
 
-TEST_F(FrontierTest, TheDriverIsNotAskedUntilSomebodyWantsToKnow) {
+TEST_F(FrontierTest, TheDriverIsNotAskedUntilACallerNeedsTheAnswer) {
   const StreamTag tag = *frontier_.TagOf(kStream);
   for (int i = 0; i < 100; ++i) frontier_.NoteFree(tag);
   EXPECT_EQ(device_.calls(), 0u);
@@ -62,7 +62,7 @@ TEST_F(FrontierTest, AHeldStreamHasNotPassed) {
   EXPECT_GE(frontier_.passed(tag), late);
 }
 
-TEST_F(FrontierTest, WaitPassesAllThatWasFreed) {
+TEST_F(FrontierTest, WaitPassesAllFrees) {
   const StreamTag tag = *frontier_.TagOf(kStream);
   Epoch last = 0;
   for (int i = 0; i < 5; ++i) {

@@ -1,4 +1,4 @@
-// Gather: a recipe is made of free bytes, of whole chunks inside, and exactly as long as asked.
+// Gather: a recipe has only free bytes, whole chunks inside, and exactly the requested length.
 #include "allocator/stitch/gather.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class GatherTest : public testing::Test {
     return recipe;
   }
 
-  // Unit by unit, with none of Gather's reasoning: runs are whole chunks, the window shows exactly
+  // Checks unit by unit, independently of Gather: runs are whole chunks, the window shows exactly
   // the extents, and no unit is used twice or was not free.
   void ExpectSound(const Recipe& recipe, const std::vector<Extent>& pieces, Bytes bytes) {
     std::set<Bytes> free;
@@ -95,7 +95,7 @@ TEST_F(GatherTest, HeadAndTailMayBeTwoEndsOfTheSameChunk) {
   EXPECT_EQ(recipe.runs.size(), 2u);
 }
 
-TEST_F(GatherTest, TheMiddleOfAChunkIsOfNoUse) {
+TEST_F(GatherTest, TheMiddleOfAChunkCannotBeUsed) {
   const Recipe recipe = Run({Quarters(1, 3), Quarters(5, 7)}, 2);
   EXPECT_EQ(recipe.shortfall, kSlot);
 }
@@ -123,7 +123,7 @@ TEST_F(GatherTest, EndsAreUsedBeforeAWholeChunkIsBrokenUp) {
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(17, 19)}, 5).runs.back().end, 2 * kSlot) << "no end";
 }
 
-TEST_F(GatherTest, AnEndThatWouldStrandMuchIsTheLastResort) {
+TEST_F(GatherTest, AnEndThatWouldWasteMuchIsTheLastResort) {
   // A quarter of a slot is wanted beside one whole slot; half of one is free at the end of slot 2.
   EXPECT_EQ(Run({Quarters(0, 8), Quarters(10, 12)}, 5).runs.back().end, 2 * kSlot)
       << "a whole chunk is broken up instead";

@@ -38,7 +38,7 @@ TEST(GoalSearch, AsksForNothingWhileItLearns) {
   EXPECT_EQ(program.goal(), kLimit);
 }
 
-TEST(GoalSearch, FindsWhatIsEnough) {
+TEST(GoalSearch, FindsTheLeastGoalThatSuffices) {
   for (const Bytes enough : {kMiB, kGiB, 3 * kGiB, kNeeded}) {
     GoalSearch search(kFivePercent, kLimit);
     Program program(enough);
@@ -49,7 +49,7 @@ TEST(GoalSearch, FindsWhatIsEnough) {
   }
 }
 
-TEST(GoalSearch, LooksAgainWhenThatIsNotEnoughAnyMore) {
+TEST(GoalSearch, SearchesAgainWhenTheGoalNoLongerSuffices) {
   GoalSearch search(kFivePercent, kLimit);
   Program program(kGiB);
   program.Run(search, 20);

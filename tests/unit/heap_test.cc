@@ -91,7 +91,7 @@ TEST_F(HeapTest, APlaceMaySpanWhatIsCleanAndWhatTheStreamFreed) {
   EXPECT_TRUE(Fits(kUnit, kTwo));
 }
 
-TEST_F(HeapTest, WhatIsHeldIsNobodysUntilAllOfItIsReleased) {
+TEST_F(HeapTest, HeldMemoryHasNoOwnerUntilAllOfItIsReleased) {
   heap_.Append(kSlab, kCleanTag);
   EXPECT_TRUE(heap_.Hold({2 * kUnit, 4 * kUnit}, kOne));
   EXPECT_TRUE(heap_.Hold({6 * kUnit, 8 * kUnit}, kOne));
@@ -123,7 +123,7 @@ TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
   EXPECT_EQ(Blocks(), 1);
 }
 
-TEST_F(HeapTest, WhatAStreamFreedIsItsOwnUntilCleaned) {
+TEST_F(HeapTest, MemoryThatAStreamFreedIsItsOwnUntilCleaned) {
   heap_.Append(kSlab, kCleanTag);
   heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/5);
   EXPECT_TRUE(Fits(kSlab, kOne));
@@ -219,7 +219,7 @@ TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
 }
 
-TEST_F(HeapTest, AllEmptySlabsAreKeptIfSoWished) {
+TEST_F(HeapTest, AllEmptySlabsAreKeptOnRequest) {
   heap_.Append(4 * kSlab, kCleanTag);
   heap_.KeepSlabs();
   std::vector<BlockId> blocks;
@@ -246,7 +246,7 @@ TEST_F(HeapTest, LongLivedSlabsAreTheHighestAndJoin) {
   EXPECT_EQ(heap_.RefillResident(7 * kSlab, kCleanTag), kNoBlock);
 }
 
-TEST_F(HeapTest, EmptyResidentSlabsReturnAtOnce) {
+TEST_F(HeapTest, EmptyLongLivedSlabsReturnAtOnce) {
   heap_.Append(8 * kSlab, kCleanTag);
   const BlockId free = heap_.RefillResident(3 * kSlab, kCleanTag);
   const BlockId used = heap_.Take(free, {5 * kSlab, 8 * kSlab});

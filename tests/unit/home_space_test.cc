@@ -1,4 +1,4 @@
-// HomeSpace: a chunk has one place, an error changes nothing, and nothing refused is lost.
+// HomeSpace: a chunk has one place, an error changes nothing, and a refusal loses no chunk.
 #include "allocator/vmm/home_space.h"
 
 #include "gtest/gtest.h"
@@ -164,7 +164,7 @@ TEST_F(HomeSpaceTest, ARefusedUnmapLeavesTheChunkWhereItIs) {
   EXPECT_EQ(ByteAt(home_->base()), 9);
 }
 
-TEST_F(HomeSpaceTest, TheEndOffersEverythingTwice) {
+TEST_F(HomeSpaceTest, TheDestructorTriesToFreeEverythingTwice) {
   ASSERT_TRUE(Back(0, 4).ok());
   device_.driver()->FailEvery(2);  // TearDown() finds that nothing is left
   home_.reset();

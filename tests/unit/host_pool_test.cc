@@ -1,4 +1,4 @@
-// HostPool: what it hands out is ours alone, and no more than its limit.
+// HostPool: its memory belongs to this process only, and never exceeds its limit.
 #include "allocator/swap/host_pool.h"
 
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ TEST_F(HostPoolTest, HandsOutUpToItsLimit) {
   EXPECT_NE(pool->Take(32 * kKiB), nullptr);
 }
 
-TEST_F(HostPoolTest, MoreThanThereIsIsRefused) {
+TEST_F(HostPoolTest, RequestsBeyondItsRoomAreRefused) {
   EXPECT_FALSE(HostPool::Create(Bytes{1} << 62, driver_.get()).ok());
 }
 
@@ -50,7 +50,7 @@ TEST_F(HostPoolTest, AMachineThatIsShortOfMemoryIsLeftAlone) {
   EXPECT_NE(pool->Take(2 * HostPool::kSegment), nullptr);
 }
 
-TEST_F(HostPoolTest, WhatIsHandedOutIsPinnedIfTheDriverCan) {
+TEST_F(HostPoolTest, RangesArePinnedIfTheDriverCan) {
   FaultDriver driver(*driver_);
   for (const bool refused : {false, true}) {
     if (refused) driver.FailAll(DriverCall::kPinHost);

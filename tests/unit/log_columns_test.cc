@@ -1,4 +1,4 @@
-// Columns: a log as numbers, from which all of it can be told again.
+// Columns: a log as numbers, from which all events can be restored.
 #include "allocator/offline/logs/log_columns.h"
 
 #include <map>
@@ -57,7 +57,8 @@ TEST(LogColumns, BlocksAreNumberedAndFreesSayWhich) {
                 Free(0x4000, 41),
                 Free(0x9000, 42)};
   auto all = AllOf(ToColumns(log));
-  EXPECT_THAT(all["op.time"], ElementsAre(10, 20, 1, 9, 1)) << "what is not known is left out";
+  EXPECT_THAT(all["op.time"], ElementsAre(10, 20, 1, 9, 1))
+      << "frees of unknown blocks are left out";
   EXPECT_THAT(all["op.what"], ElementsAre(0, 0, 2, 0, 2));
   EXPECT_THAT(all["block.address"], ElementsAre(0x5000 * 2, 0x1000 * 2 - 1, 0x1000 * 2));
   EXPECT_THAT(all["block.bytes"], ElementsAre(1000, 300000, 7));
@@ -98,7 +99,7 @@ TEST(LogColumns, MarksSayWhenAndAboutWhat) {
   EXPECT_THAT(all["mark.key"], ElementsAre(16, 0, 0, 1, 0));
 }
 
-// Both would be wrong if they did not agree about a block whose free is missing.
+// Columns and summary must agree about a block whose free is missing.
 TEST(LogColumns, AnAddressThatIsAllocatedTwiceIsFreedBetween) {
   LogContents log;
   log.events = {Allocate(256, 1000, 1, 1), Allocate(256, 600, 1, 2), Free(256, 3)};
@@ -118,7 +119,7 @@ TEST(LogColumns, ColumnsFollowTheirLineInTheFile) {
   EXPECT_EQ(text.substr(text.find('\n') + 1, 3), "\x01\xf3\x03");
 }
 
-TEST(LogColumns, AFileThatIsNoLogIsNamed) {
+TEST(LogColumns, AFileThatIsNotALogIsNamed) {
   const std::string out = testing::TempDir() + "/columns";
   EXPECT_EQ(WriteLogColumns("/no/such/log", out).status().code(), absl::StatusCode::kNotFound);
 }

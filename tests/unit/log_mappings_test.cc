@@ -1,5 +1,5 @@
-// What a log says about mappings, names, limits and refusals is what the arena did. Mappings are
-// replayed and compared with a snapshot of the arena itself.
+// The mappings, names, limits and refusals in a log are those of the arena. Replays the mappings
+// and compares them with a snapshot of the arena.
 #include <map>
 #include <set>
 #include <string>
@@ -92,7 +92,7 @@ TEST_F(LogMappings, MappingsAreThoseOfTheArena) {
   for (std::size_t i = 1; i < blocks.size(); i += 2) Free(blocks[i]);
 }
 
-TEST_F(LogMappings, WhatIsGivenBackIsToldInWholeRuns) {
+TEST_F(LogMappings, MemoryGivenBackIsLoggedInWholeRuns) {
   Make(64 * kChunk);
   Start();
   for (const Address block : Fill(16, kChunk)) Free(block);
@@ -104,7 +104,7 @@ TEST_F(LogMappings, WhatIsGivenBackIsToldInWholeRuns) {
   EXPECT_EQ(runs, 1) << "neighbours go together";
 }
 
-TEST_F(LogMappings, ALogThatBeginsLateBeginsWithWhatIsThere) {
+TEST_F(LogMappings, ALogThatBeginsLateBeginsWithAllPresentState) {
   Make(64 * kChunk);
   std::vector<Address> blocks = Fill(16, kChunk);
   for (std::size_t i = 0; i < blocks.size(); i += 2) Free(blocks[i]);
@@ -153,7 +153,7 @@ TEST_F(LogMappings, RandomWorkKeepsMappingsTrue) {
   for (const Address block : live) Free(block);
 }
 
-TEST_F(LogMappings, NamesAreToldOnce) {
+TEST_F(LogMappings, NamesAreLoggedOnce) {
   Make(8 * kChunk);
   Start();
   const std::uint64_t key = arena_->Remember("a/Relu");
@@ -166,7 +166,7 @@ TEST_F(LogMappings, NamesAreToldOnce) {
   EXPECT_STREQ(arena_->NameOf(key), "a/Relu");
 }
 
-TEST_F(LogMappings, LimitsAreTold) {
+TEST_F(LogMappings, LimitsAreLogged) {
   Make(8 * kChunk);
   Start();
   ASSERT_TRUE(arena_->SetLimit(4 * kChunk).ok());
@@ -198,7 +198,7 @@ TEST_F(LogMappings, ARefusalIsExplainedOnceUntilItIsServed) {
   Free(again);
 }
 
-TEST_F(LogMappings, WhatLeavesAndComesBackIsTold) {
+TEST_F(LogMappings, EvictionsAndFetchesAreLogged) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
   options.swap = SwapMode::kAuto;
@@ -213,7 +213,7 @@ TEST_F(LogMappings, WhatLeavesAndComesBackIsTold) {
   const Address third = Allocate(kBlock);  // one of the two leaves
   ASSERT_EQ(stats().swapped, kBlock);
   Free(third);
-  for (const Address block : {first, second}) {  // and is brought back for who wants it
+  for (const Address block : {first, second}) {  // and comes back for an op that needs it
     ASSERT_TRUE(arena_->Pin({block}, {/*key=*/1, /*step=*/2}).ok());
     ASSERT_TRUE(arena_->Unpin({block}, {}, kFirst, false).ok());
   }

@@ -1,4 +1,4 @@
-// What a log says about the places of a plan is where its requests are.
+// The places of a plan in a log are the places of its requests.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -41,7 +41,7 @@ class PlanInALog : public ArenaPlan {
   const std::string path_ = testing::TempDir() + "/log";
 };
 
-TEST_F(PlanInALog, PlacesAreToldAlsoWhereThePlanIsOlder) {
+TEST_F(PlanInALog, PlacesAreLoggedEvenIfThePlanIsOlder) {
   for (int log = 0; log < 2; ++log) {
     ASSERT_TRUE(arena_->StartLog(path_).ok());
     const std::uint64_t before = arena_->GetStats().plan_hits;

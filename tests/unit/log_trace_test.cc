@@ -31,7 +31,7 @@ constexpr char kText[] =
 
 class LogTrace : public ArenaTest {};
 
-TEST_F(LogTrace, ATraceSurvivesTheWayThroughEvents) {
+TEST_F(LogTrace, ATraceSurvivesConversionToEventsAndBack) {
   const Trace trace = ParseTrace(kText, "t").value();
   const auto back = TraceFromEvents(EventsFromTrace(trace));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -40,7 +40,7 @@ TEST_F(LogTrace, ATraceSurvivesTheWayThroughEvents) {
   EXPECT_EQ(back->max_live_bytes, trace.max_live_bytes);
 }
 
-TEST_F(LogTrace, WhatAnArenaLoggedIsWhatWasAskedOfIt) {
+TEST_F(LogTrace, AnArenasLogHasExactlyItsRequests) {
   Make(64 * kChunk, ArenaOptions());
   const std::string path = ::testing::TempDir() + "/log_trace_test.log";
   const Address before = Allocate(kChunk, kFirst);
@@ -79,7 +79,7 @@ TEST_F(LogTrace, AnAddressThatIsAllocatedTwiceIsRefused) {
   EXPECT_THAT(std::string(trace.status().message()), HasSubstr("0xabc00 twice"));
 }
 
-TEST_F(LogTrace, ALogTellsPeaksAndWhatWasReserved) {
+TEST_F(LogTrace, ALogHasPeaksAndReservedMemory) {
   Make(64 * kChunk, ArenaOptions());
   const std::string path = ::testing::TempDir() + "/log_summary_test.log";
   ASSERT_TRUE(arena_->StartLog(path, /*most_events=*/0).ok());
@@ -105,7 +105,7 @@ TEST_F(LogTrace, ALogTellsPeaksAndWhatWasReserved) {
   Free(kept, kFirst);
 }
 
-TEST_F(LogTrace, ALogTellsWhatPlansDid) {
+TEST_F(LogTrace, ALogHasTheOutcomeOfPlans) {
   ArenaOptions options;
   options.plan = true;
   Make(64 * kChunk, options);
@@ -158,7 +158,7 @@ TEST_F(LogTrace, OpsBecomeAccesses) {
   EXPECT_TRUE(ParseTrace(text, "again").ok()) << text;
 }
 
-TEST_F(LogTrace, ALogTellsWhatWasSwapped) {
+TEST_F(LogTrace, ALogHasTheBytesSwapped) {
   constexpr Bytes kBlock = 8 * kChunk;
   ArenaOptions options;
   options.swap = SwapMode::kAuto;

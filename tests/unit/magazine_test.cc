@@ -86,7 +86,7 @@ TEST_F(MagazineTest, ABlockThatIsNotInUseIsNotTaken) {
   EXPECT_EQ(reports_, 1);
 }
 
-TEST_F(MagazineTest, TakesNothingWhileSomebodyWaitsForMemory) {
+TEST_F(MagazineTest, TakesNothingWhileAThreadWaitsForMemory) {
   waiters_ = 1;
   EXPECT_EQ(Push(3), Magazine::Pushed::kNoRoom);
 }
@@ -102,7 +102,7 @@ TEST_F(MagazineTest, EmptyingCallsForEveryBlock) {
   EXPECT_EQ(magazine_.contents().bytes, 0u);
 }
 
-TEST_F(MagazineTest, WhatIsNotTakenWhenEmptyingStays) {
+TEST_F(MagazineTest, BlocksNotTakenWhenEmptyingStay) {
   for (Bytes unit = 0; unit < 10; ++unit) Push(unit);
   int taken = 0;
   magazine_.Empty([&](Address, StreamId) { return ++taken <= 3; });
@@ -158,7 +158,7 @@ TEST(MagazineRack, AThreadMayOutliveTheRack) {
   while (step != 1) std::this_thread::yield();
   rack.reset();
   step = 2;
-  thread.join();  // returns its magazine to nobody
+  thread.join();  // the rack that its magazine belongs to is gone
 }
 
 TEST(MagazineRack, ANewRackAtTheSamePlaceIsAnother) {

@@ -1,4 +1,4 @@
-// NextUse: what an op's blocks did in the last step is expected in this one.
+// NextUse: expects in this step what an op's blocks did in the last one.
 #include "allocator/swap/next_use.h"
 
 #include "gtest/gtest.h"
@@ -26,7 +26,7 @@ TEST(NextUse, GapsAreExpectedAgain) {
   EXPECT_EQ(uses.Guess(use, uses.now()), uses.now() + 10);
 }
 
-TEST(NextUse, WhatIsUnknownOrWrongTakesAsLongAgain) {
+TEST(NextUse, AnUnknownOrWrongGapIsExpectedToTakeAsLongAgain) {
   NextUse uses;
   EXPECT_EQ(uses.BeginOp(/*op=*/0, 1, 1), NextUse::kUnknown);
   const NextUse::Use use = uses.BeginOp(7, 1, 1);

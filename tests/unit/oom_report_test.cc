@@ -1,5 +1,5 @@
-// Out of memory: each kind brought about for real, and a report whose every word is true. What a
-// report says would fit is run with that setting, and fits.
+// Out of memory: causes each kind for real and checks every word of the report. Runs each setting
+// that a report names, and the request then fits.
 #include "allocator/observe/oom_report.h"
 
 #include <chrono>
@@ -51,14 +51,14 @@ TEST_F(OutOfMemory, TheDeviceHasNoMore) {
   const OomReport report = Fail(5 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kTrue);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (true): what is in use and the request are more than the device has.\n"
+            "out of memory (true): memory in use and the request together exceed the device.\n"
             "  requested  80.00 KiB\n"
             "  in use     480.00 KiB; 480.00 KiB reserved of a limit of 512.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
             "  device     32.00 KiB free of 512.00 KiB\n"
             "  holders    30 x 16.00 KiB\n"
             "  needs      48.00 KiB more\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
@@ -68,7 +68,7 @@ TEST_F(OutOfMemory, TheLimitStopsIt) {
   const OomReport report = Fail(2 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kLimit);
   EXPECT_EQ(FormatOom(report, "decoder/Relu"),
-            "out of memory (limit): the limit stops it, and the device has more.\n"
+            "out of memory (limit): the limit is reached, but the device has more memory.\n"
             "  requested  32.00 KiB by decoder/Relu\n"
             "  in use     240.00 KiB; 240.00 KiB reserved of a limit of 256.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
@@ -76,11 +76,11 @@ TEST_F(OutOfMemory, TheLimitStopsIt) {
             "  holders    15 x 16.00 KiB\n"
             "  needs      16.00 KiB more\n"
             "  fits with  limit:278528\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
-TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
+TEST_F(OutOfMemory, AnotherProcessHoldsTheDevice) {
   Make(kDevice);
   const auto other = device_.driver()->Create(24 * kChunk);
   ASSERT_TRUE(other.ok());
@@ -88,7 +88,7 @@ TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
   const OomReport report = Fail(8 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kDriver);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (driver): the device did not give what the limit allows.\n"
+            "out of memory (driver): the driver refused memory within the limit.\n"
             "  requested  128.00 KiB\n"
             "  in use     64.00 KiB; 64.00 KiB reserved of a limit of 512.00 KiB\n"
             "  free       0 B; largest possible block 0 B (0 B without stitching)\n"
@@ -96,7 +96,7 @@ TEST_F(OutOfMemory, SomebodyElseHoldsTheDevice) {
             "other processes or by the driver\n"
             "  holders    4 x 16.00 KiB\n"
             "  needs      64.00 KiB more\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
   ASSERT_TRUE(device_.driver()->Destroy(*other).ok());
   Allocate(8 * kChunk);
@@ -113,7 +113,7 @@ TEST_F(OutOfMemory, EnoughIsFreeInPiecesThatCannotBeJoined) {
   const OomReport report = Fail(2 * kChunk);
   EXPECT_EQ(report.kind, OomKind::kFragmentation);
   EXPECT_EQ(FormatOom(report),
-            "out of memory (fragmentation): enough is free, but not as one block.\n"
+            "out of memory (fragmentation): enough memory is free, but not in one block.\n"
             "  requested  32.00 KiB\n"
             "  in use     128.00 KiB; 256.00 KiB reserved of a limit of 256.00 KiB\n"
             "  free       128.00 KiB; largest possible block 8.00 KiB (8.00 KiB without "
@@ -122,7 +122,7 @@ TEST_F(OutOfMemory, EnoughIsFreeInPiecesThatCannotBeJoined) {
             "  holders    32 x 4.00 KiB\n"
             "  needs      32.00 KiB more\n"
             "  fits with  limit:294912\n"
-            "  also       `thimble run -- PROGRAM` tries the other settings on what it records, "
+            "  also       `thimble run -- PROGRAM` records the program, tries the other settings, "
             "and says which fit");
 }
 
@@ -145,7 +145,7 @@ TEST_F(OutOfMemory, TheLimitThatWouldFitFitsAndNoSmallerOneDoes) {
   EXPECT_EQ(run(report.fits_limit - kChunk).kind, OomKind::kLimit);
 }
 
-TEST_F(OutOfMemory, WhereTheDeviceHasTooLittleNoLimitIsNamed) {
+TEST_F(OutOfMemory, NoLimitIsNamedIfTheDeviceHasTooLittle) {
   Make(16 * kChunk);
   ASSERT_TRUE(device_.driver()->Create(8 * kChunk).ok());
   Fill(16, kChunk);
@@ -155,7 +155,7 @@ TEST_F(OutOfMemory, WhereTheDeviceHasTooLittleNoLimitIsNamed) {
   EXPECT_EQ(report.held_outside, 8 * kChunk);
 }
 
-TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsToldFromOneThatHasNone) {
+TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsDistinguishedFromAFullOne) {
   Make(kDevice);
   Fill(4, kChunk);
   device_.driver()->FailAll(DriverCall::kCreate);
@@ -165,7 +165,8 @@ TEST_F(OutOfMemory, ADriverThatRefusesWithRoomIsToldFromOneThatHasNone) {
   EXPECT_EQ(report.held_outside, 0u);
   EXPECT_EQ(report.missing, 0u);
   EXPECT_EQ(report.fits_limit, 0u) << "it is high enough";
-  EXPECT_THAT(FormatOom(report), HasSubstr("\n  refused    by the driver, which has room"));
+  EXPECT_THAT(FormatOom(report),
+              HasSubstr("\n  refused    by the driver, although it reports enough free memory"));
 }
 
 // P8: no advice that the settings make false.
@@ -247,7 +248,7 @@ TEST_F(Swapping, ItIsNotNamedWhereTheHostHasTooLittleRoom) {
   EXPECT_FALSE(report.swap.fits);
 }
 
-TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
+TEST_F(Swapping, ItsCostIsGivenIfStepsAreKnown) {
   ArenaOptions options;
   options.swap = SwapMode::kWatch;
   Make(kDevice, options);
@@ -269,11 +270,11 @@ TEST_F(Swapping, ItsCostIsToldWhereStepsAreKnown) {
   const OomReport report = arena_->LastOom();
   EXPECT_TRUE(report.swap.fits);
   EXPECT_GE(std::chrono::nanoseconds(report.step_ns), kStep);
-  EXPECT_THAT(FormatOom(report), ContainsRegex("steps are an estimated [0-9.]+ % slower"));
+  EXPECT_THAT(FormatOom(report), ContainsRegex("steps take an estimated [0-9.]+ % longer"));
   for (const Address block : blocks) Free(block);
 }
 
-TEST_F(Swapping, ItIsNotNamedWhereWhatIsInUseCannotLeave) {
+TEST_F(Swapping, ItIsNotNamedIfBlocksInUseCannotLeave) {
   const OomReport report = Run(/*swap=*/false, /*idle=*/3, /*pinned=*/2, 2 * kBlock);
   EXPECT_FALSE(report.swap.fits);
   EXPECT_THAT(FormatOom(report),
@@ -307,7 +308,7 @@ TEST_F(OutOfMemory, TheLargestHoldersAreNamed) {
   EXPECT_THAT(FormatOom(report), HasSubstr("holders    64.00 KiB encoder/MatMul; 16.00 KiB 0x1; "));
 }
 
-TEST_F(OutOfMemory, BlocksThatNobodyNamedAreListedBySize) {
+TEST_F(OutOfMemory, BlocksWithoutANameAreListedBySize) {
   Make(16 * kChunk);
   for (int i = 0; i < 3; ++i) Allocate(2 * kChunk);
   Allocate(4 * kChunk);
@@ -318,7 +319,7 @@ TEST_F(OutOfMemory, BlocksThatNobodyNamedAreListedBySize) {
   EXPECT_THAT(FormatOom(report), HasSubstr("holders    3 x 32.00 KiB; 64.00 KiB"));
 }
 
-TEST_F(OutOfMemory, ADriverThatTellsNothingIsNoReasonToFail) {
+TEST_F(OutOfMemory, ADriverThatReportsNoFiguresCausesNoFailure) {
   Make(4 * kChunk);
   Fill(4, kChunk);
   device_.driver()->FailAll(DriverCall::kGetMemoryInfo);
@@ -338,7 +339,7 @@ TEST(OomReport, TheFiguresDecideTheKind) {
   report.shortfall = 10;
   EXPECT_EQ(KindOf(report), OomKind::kDriver);
   report.shortfall = report.requested = 60;
-  EXPECT_EQ(KindOf(report), OomKind::kDriver) << "the limit stops it, but the device has no more";
+  EXPECT_EQ(KindOf(report), OomKind::kDriver) << "the limit is reached, but the device has no more";
   report.device_free = 60;
   EXPECT_EQ(KindOf(report), OomKind::kLimit);
   report.device_total = 100;

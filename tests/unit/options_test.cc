@@ -1,4 +1,4 @@
-// Options: every key, every mistake named, and the text that options are written as.
+// Options: every key, the message for every mistake, and options written back as text.
 #include "allocator/arena/options.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TEST(Options, AKeyGivenTwiceIsRefused) {
   EXPECT_THAT(ErrorOf("limit:1GiB,limit:2GiB"), HasSubstr("'limit' is given twice"));
 }
 
-TEST(Options, EntriesAreToldWithWhatTheyImplyAndNotJudged) {
+TEST(Options, EntriesAreListedWithThoseTheyImplyAndNotJudged) {
   const auto entries = [](const char* text) {
     return absl::StrJoin(OptionEntries(text), ",", absl::PairFormatter("="));
   };

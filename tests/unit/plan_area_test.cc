@@ -49,7 +49,7 @@ TEST_F(PlanAreaTest, APlaceIsOpenIfAllItsCellsAre) {
   EXPECT_EQ(area_.OpenBytes(), 0u);
 }
 
-TEST_F(PlanAreaTest, OnlyWhatIsClosedIsAskedFor) {
+TEST_F(PlanAreaTest, OnlyClosedCellsAreAskedFor) {
   Open({20, 30});
   const std::vector<Extent> asked = Rest({10, 40}, /*answer=*/true);
   ASSERT_EQ(asked.size(), 2u);

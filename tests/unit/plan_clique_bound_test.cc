@@ -57,7 +57,7 @@ TEST(PlanCliqueBound, IsTheHeaviestCliqueWhereNothingIsFixed) {
   EXPECT_EQ(CliqueBound(Clique({3, 5, 4}, {})), 12);
 }
 
-// Gaps of 8 and 4 bytes, and 12 bytes to place: enough, if bytes were all that counts.
+// Gaps of 8 and 4 bytes, and 12 bytes to place: enough bytes, but the sizes do not fit.
 TEST(PlanCliqueBound, GapsThatSizesDoNotAddUpToStayUnfilled) {
   const ConflictProblem problem = Clique({4, 3, 5, 5, 5, 2}, {0, 12, 19});
   EXPECT_EQ(CliqueBound(problem), 24 + 5);
@@ -70,7 +70,7 @@ TEST(PlanCliqueBound, LargeBuffersThatFitNoGapGoOnTop) {
   EXPECT_EQ(CliqueBound(problem), 210 + 100);
 }
 
-// Only what conflicts with the whole clique is in its way.
+// Only buffers that conflict with the whole clique are in its way.
 TEST(PlanCliqueBound, FixedBuffersWithoutConflictLeaveNoGaps) {
   ConflictProblem problem = Clique({10, 40, 40}, {30});
   EXPECT_EQ(CliqueBound(problem), 40 + 80);
@@ -102,10 +102,10 @@ TEST(PlanCliqueBound, IsNeverAboveTheLowestPacking) {
     ASSERT_LE(CliqueBound(problem), lowest) << "round " << round;
     if (CliqueBound(problem) == lowest) ++tight;
   }
-  EXPECT_GE(tight, 1000);  // a bound of zero is never above, and no use
+  EXPECT_GE(tight, 1000);  // a bound of zero would be useless
 }
 
-// More sums than are kept: what is beyond them counts as full.
+// More sums than are kept: larger gaps count as full.
 TEST(PlanCliqueBound, ManyDifferentSizesDoNotBreakIt) {
   Random random(2);
   std::vector<std::int64_t> sizes = {100};

@@ -79,7 +79,7 @@ TEST(PlanConflicts, IsAsGoodAsWithLifetimes) {
   EXPECT_LE(plan.height, plan.lower_bound + plan.lower_bound / 50);
 }
 
-// A ring of five has no two that are apart from all others: no lifetimes could say that.
+// No lifetimes can express a ring of five conflicts.
 TEST(PlanConflicts, NeedNotComeFromLifetimes) {
   ConflictProblem problem;
   problem.sizes.assign(5, kAlignment);
@@ -90,7 +90,7 @@ TEST(PlanConflicts, NeedNotComeFromLifetimes) {
   EXPECT_EQ(plan.height, 3 * kAlignment);
 }
 
-TEST(PlanConflicts, OthersGoAroundWhatIsFixed) {
+TEST(PlanConflicts, OthersGoAroundFixedBuffers) {
   ConflictProblem problem;
   problem.sizes = {512, 256, 512};
   problem.fixed = {256, kNotFixed, kNotFixed};

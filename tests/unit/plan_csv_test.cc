@@ -75,14 +75,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"a,x,2,3\n", "1", "'x'", "is no lower: write a whole number of 64 bits"},
         BadLine{"a,1,2.5,3\n", "1", "'2.5'", "is no upper"},
         BadLine{"a,1,9223372036854775808,3\n", "1", "'9223372036854775808'", "is no upper"},
-        BadLine{"a,1,2,\n", "1", "''", "is no size"},
+        BadLine{"a,1,2,\n", "1", "''", "is not a valid size"},
         BadLine{"a,5,5,3\n", "1", "'5'", "is not after lower, 5: upper is excluded"},
         BadLine{"a,5,4,3\n", "1", "'4'", "is not after lower, 5"},
         BadLine{"a,1,2,0\n", "1", "'0'", "write a number from 1 to 2^46"},
         BadLine{"a,1,2,-8\n", "1", "'-8'", "write a number from 1 to 2^46"},
         BadLine{"a,1,2,70368744177665\n", "1", "'70368744177665'", "from 1 to 2^46"},
-        BadLine{",1,2,3\n", "1", "''", "is no id: give every buffer one"},
-        BadLine{"a,1,2,3\nb,1,2,3\na,4,5,6\n", "3", "'a'", "is the id of line 1, too"},
+        BadLine{",1,2,3\n", "1", "''", "is not an id: give every buffer one"},
+        BadLine{"a,1,2,3\nb,1,2,3\na,4,5,6\n", "3", "'a'", "is also the id of line 1"},
         BadLine{"\x01\xff\n", "1", "'\\x01\\xff'", "has 1 fields"}));
 
 TEST(PlanCsv, RefusesSizesWhoseSumIsTooLarge) {

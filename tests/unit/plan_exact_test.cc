@@ -1,4 +1,4 @@
-// Exact search against a search that knows nothing but to try every place.
+// Exact search against a search that tries every place.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -99,7 +99,7 @@ TEST(PlanExact, SolveFindsTheLeastHeightOfSmallProblems) {
   }
 }
 
-TEST(PlanExact, GivesUpAfterSoManyNodes) {
+TEST(PlanExact, GivesUpAfterTheGivenNumberOfNodes) {
   Random random(3);
   const Problem problem = CutProblem(150, 1000, random);
   const Sections sections(problem);

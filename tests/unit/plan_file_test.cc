@@ -1,4 +1,4 @@
-// Plan files: what was written is read back, and nothing else is.
+// Plan files: reads back what was written, and refuses all else.
 #include "allocator/plan/plan_file.h"
 
 #include <sys/stat.h>
@@ -76,7 +76,7 @@ TEST(PlanFile, OthersAreRefusedWithTheReason) {
   EXPECT_THAT(Refusal(flipped), HasSubstr("checksum"));
 }
 
-TEST(PlanFile, WhatMakesNoSenseIsRefusedThoughItsChecksumIsRight) {
+TEST(PlanFile, NonsenseWithARightChecksumIsRefused) {
   const std::string file = EncodeLearned(SomeSites(3));
   const std::size_t second = kHeaderBytes + kRecordBytes;
   EXPECT_THAT(Refusal(Changed(file, second + 8, std::string(8, '\0'))),
@@ -114,7 +114,7 @@ TEST(PlanFile, IsWrittenWholeOrNotAtAll) {
 
 TEST(PlanFile, NoMoreIsReadThanAPlanCanHave) { EXPECT_FALSE(ReadPlanFile("/dev/zero").ok()); }
 
-TEST(StableHash, IsTheSameForEver) {
+TEST(StableHash, NeverChanges) {
   EXPECT_EQ(StableHash(""), StableHash(absl::string_view()));
   EXPECT_EQ(StableHash("model/dense/MatMul"), 5659398348727904048u);
   EXPECT_NE(StableHash("a"), StableHash(absl::string_view("a\0", 2)));

@@ -60,7 +60,7 @@ TEST(PlanOrders, ThePortfolioBeginsWithSizeAloneAndIsTheSameForEverySeed) {
   for (const Rule& rule : Portfolio()) EXPECT_EQ(rule.noise, 0);
 }
 
-TEST(PlanOrders, OnlyWhatIsMovableIsInTheOrder) {
+TEST(PlanOrders, OnlyMovableBuffersAreInTheOrder) {
   Random random(1);
   const Traits traits = TraitsOf({8, 4, 64}, {1, 1, 1});
   EXPECT_THAT(MakeOrder({0, 1}, traits, {1, 0, 0, 0, 0, Fit::kFirst}, random), ElementsAre(0, 1));

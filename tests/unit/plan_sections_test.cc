@@ -24,7 +24,7 @@ TEST(PlanSections, SpansMeetIfAndOnlyIfLifetimesDo) {
   }
 }
 
-TEST(PlanSections, LoadsAndPeaksAreThoseOfTheBuffersThere) {
+TEST(PlanSections, LoadsAndPeaksAreThoseOfTheLiveBuffers) {
   Random random(2);
   for (int round = 0; round < 300; ++round) {
     const Problem problem = RandomProblem(15, 2 + random.Below(40), 100, random);

@@ -38,7 +38,7 @@ TEST(PlanValidator, WantsEveryOffsetAndTheRightHeight) {
             "the plan is 11 high, but claims to be 10");
 }
 
-TEST(PlanValidator, LooksAtConflictsAlignmentAndWhatIsFixed) {
+TEST(PlanValidator, ChecksConflictsAlignmentAndFixedBuffers) {
   ConflictProblem problem;
   problem.sizes = {512, 256, 256};
   problem.conflicts = Conflicts(3);

@@ -1,4 +1,4 @@
-// Planner: learns a loop, serves it, survives what it did not foresee.
+// Planner: learns a loop, serves it, and survives requests that it did not foresee.
 #include "allocator/plan/planner.h"
 
 #include <map>
@@ -167,7 +167,7 @@ TEST_F(PlannerTest, ObstaclesAreNotPlannedOver) {
 TEST_F(PlannerTest, AnOccupiedPlaceIsRepairedForGood) {
   for (int i = 0; i < 40; ++i) Run(kTraining);
   ASSERT_EQ(planner_.stats().plans, 1u);
-  // Somebody sits where key 5 goes.
+  // Another block is in the place of key 5.
   Run({1, 2, 3, 4, 5});
   const Bytes place = held_.at(5).offset;
   Run({-5, -4, -3, -2, -1});
@@ -226,14 +226,14 @@ TEST_F(PlannerTest, TheRegionEndsWithTheHighestPlace) {
   EXPECT_EQ(planner_.region().end, planner_.stats().plan_height);
 }
 
-TEST_F(PlannerTest, APlanWithoutAllItsMemoryIsDueAgainButNotForEver) {
+TEST_F(PlannerTest, APlanWithoutAllItsMemoryIsDueAgainAFewTimes) {
   region_is_whole_ = false;
   for (int i = 0; i < 80; ++i) Run(kTraining);
   EXPECT_EQ(planner_.stats().plans, 1u) << "it serves nevertheless";
   EXPECT_EQ(activations_, 5);
 }
 
-TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
+TEST_F(PlannerTest, APlanIsGivenUpIfNoEndOfAStepSuits) {
   RunUntilAPlanIsWanted();
   MakePlan(kPlenty);
   int postponed = 0;
@@ -250,8 +250,9 @@ TEST_F(PlannerTest, APlanForWhichNoMomentIsGoodIsGivenUp) {
   EXPECT_EQ(planner_.stats().plans, 0u);
 }
 
-// In every step two blocks are taken and kept, so that no moment is as empty as the last round's.
-TEST_F(PlannerTest, APlanThatWaitsForAnEmptyMomentInVainIsDueAfterAWhile) {
+// Every step takes two blocks and keeps them, so that no end of a step is as empty as the last
+// round's.
+TEST_F(PlannerTest, APlanIsDueAfterAWhileEvenIfNoEndOfAStepIsEmptyEnough) {
   for (int i = 0; i < 20; ++i) {
     ++step_;
     for (const int event : kTraining) Do(event);
@@ -274,7 +275,7 @@ TEST_F(PlannerTest, APlanThatWaitsForAnEmptyMomentInVainIsDueAfterAWhile) {
   EXPECT_LE(steps, 12);
 }
 
-TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
+TEST_F(PlannerTest, APlanThatAnotherProcessLearnedServesSoon) {
   RunUntilAPlanIsWanted();
   Planner::Ground ground;
   ground.region = {kMiB, kPlenty};
@@ -292,7 +293,7 @@ TEST_F(PlannerTest, WhatAnotherHasLearnedIsServedSoon) {
   EXPECT_EQ(planner_.stats().plan_height, planner_.stats().plan_lower_bound);
 }
 
-TEST_F(PlannerTest, PlacesAreRememberedFromTheBeginningOfTheRegionOn) {
+TEST_F(PlannerTest, PlacesAreRememberedRelativeToTheRegion) {
   RunUntilAPlanIsWanted();
   const auto draft_in = [](Planner& planner, Extent region) {
     Planner::Ground ground;
@@ -324,7 +325,7 @@ TEST_F(PlannerTest, PlacesAreRememberedOnlyIfMostAreKnown) {
   EXPECT_FALSE(second.MakeDraft(ground).Remembered().has_value()) << "one of eight";
 }
 
-TEST_F(PlannerTest, WhatIsOfNoUseIsForgottenAndLearntAnew) {
+TEST_F(PlannerTest, AUselessPlanFileIsForgottenAndLearntAnew) {
   Learned learned;
   for (std::uint64_t key = 100; key < 200; ++key)
     learned.sites.push_back({key, kMiB, true, kNoPlace});

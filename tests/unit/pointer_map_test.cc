@@ -1,4 +1,4 @@
-// PointerMap: finds every address that was put in and none that was taken out, however long it
+// PointerMap: finds every address that was inserted and none that was removed, however long it
 // runs.
 #include "allocator/stitch/pointer_map.h"
 
@@ -10,7 +10,7 @@
 namespace thimble {
 namespace {
 
-TEST(PointerMap, WhatIsNotAMultipleOfTheUnitIsNeverFound) {
+TEST(PointerMap, AddressesThatAreNoMultiplesOfTheUnitAreNeverFound) {
   PointerMap map;
   map.Put(4096, 1);
   for (Address address = 4097; address < 4096 + kUnit; ++address) {

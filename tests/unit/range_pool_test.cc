@@ -20,7 +20,7 @@ TEST(RangePool, HandsOutTheLowestRangeThatFits) {
   EXPECT_EQ(pool.Take(4), 0u);
 }
 
-TEST(RangePool, RefusesWhatDoesNotFit) {
+TEST(RangePool, RefusesRangesThatDoNotFit) {
   RangePool pool(100);
   EXPECT_FALSE(pool.Take(101).has_value());
   EXPECT_EQ(pool.Take(100), 0u);

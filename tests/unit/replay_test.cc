@@ -1,5 +1,5 @@
-// Logs of arenas that ran out of memory, replayed with other options: what is said to fit then fits
-// when the same program runs with them.
+// Replays logs of arenas that ran out of memory with other options. If the replay fits, the same
+// program fits with those options.
 #include "allocator/offline/logs/replay.h"
 
 #include <cstdio>
@@ -101,8 +101,7 @@ class ReplayTest : public ArenaTest {
     EXPECT_TRUE(arena_->StopLog().ok());
     const std::string json = ReadWholeFile(PathBeside(log_, kOomFile)).value_or("");
     EXPECT_EQ(json.empty(), failed == 0);
-    EXPECT_TRUE(failed == 0 ||
-                absl::StrContains(json, absl::StrCat("\"requested\":", failed, ",")))
+    EXPECT_TRUE(failed == 0 || absl::StrContains(json, absl::StrCat("\"requested\":", failed, ",")))
         << json;
     arena_.reset();
     return failed;
@@ -150,7 +149,7 @@ TEST_F(ReplayTest, ALogThatEndedBeforeTheFailureDoesNotNameIt) {
   EXPECT_EQ(Replay(With(true, false)).failed_bytes, 0u);
 }
 
-TEST_F(ReplayTest, NothingIsWrittenBesideALogThatIsNoFile) {
+TEST_F(ReplayTest, NothingIsWrittenBesideALogThatIsNotAFile) {
   Make(kLimit);
   ASSERT_TRUE(arena_->StartLog("/dev/null", 0).ok());
   EXPECT_FALSE(TryAllocate(kLimit + kChunk).ok());

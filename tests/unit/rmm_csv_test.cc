@@ -1,4 +1,4 @@
-// RMM's logs: read as they are written, refused with the line that is wrong.
+// RMM's logs: read as RMM writes them; a refusal names the wrong line.
 #include "allocator/offline/logs/rmm_csv.h"
 
 #include <fstream>

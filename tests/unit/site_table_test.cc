@@ -1,4 +1,4 @@
-// SiteTable: the same request finds the same site, whatever the order; conflicts are what met.
+// SiteTable: the same request finds the same site in any order; sites in use together conflict.
 #include "allocator/plan/site_table.h"
 
 #include <vector>
@@ -26,7 +26,7 @@ class SiteTableTest : public testing::Test {
   SiteTable table_;
 };
 
-TEST_F(SiteTableTest, WhoAsksDecidesNotWhen) {
+TEST_F(SiteTableTest, TheCallerDecidesNotTheTime) {
   const SiteId conv = Take(kConv, 1);
   const SiteId relu = Take(kRelu, 1);
   Vacate(conv);
@@ -70,7 +70,7 @@ TEST_F(SiteTableTest, AnUndoneRequestCountsForNothing) {
   EXPECT_EQ(Take(kConv, 1), first);
 }
 
-TEST_F(SiteTableTest, OnlyThoseWhoMetAreInConflict) {
+TEST_F(SiteTableTest, OnlySitesInUseTogetherAreInConflict) {
   const SiteId a = Take(1, 1);
   const SiteId b = Take(2, 1);
   Vacate(a);
@@ -84,7 +84,7 @@ TEST_F(SiteTableTest, OnlyThoseWhoMetAreInConflict) {
   EXPECT_EQ(table_.new_conflicts(), 2u) << "nothing new";
 }
 
-TEST_F(SiteTableTest, SitesThatNobodyTakesAreForgotten) {
+TEST_F(SiteTableTest, UnusedSitesAreForgotten) {
   const SiteId held = Take(1, 1);
   const SiteId old = Take(2, 1);
   Vacate(old);

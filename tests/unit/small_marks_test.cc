@@ -1,4 +1,4 @@
-// SmallMarks: of several who free the same block, one wins.
+// SmallMarks: if several threads free the same block, one succeeds.
 #include "allocator/arena/small_marks.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Space: which way a request takes, what it costs, and that a refused one changes nothing.
+// Space: how it serves a request and at what cost, and that a refused request changes nothing.
 #include "allocator/arena/space.h"
 
 #include "allocator/arena/growth.h"
@@ -95,7 +95,7 @@ TEST_F(SpaceTest, LongLivedBlocksLeaveTheChunksOfOthersWhole) {
   EXPECT_EQ(*aligned % (kSlot / 2), 0u);
 }
 
-TEST_F(SpaceTest, AResidentWithoutRoomInWholeSlotsGoesWhereOthersGo) {
+TEST_F(SpaceTest, ALongLivedBlockWithoutRoomInWholeSlotsGoesWhereOthersGo) {
   Make(2);
   Allocate(kSlot / 2);
   Allocate(kSlot);
@@ -145,7 +145,7 @@ TEST_F(SpaceTest, GrowthThatDidNotHelpIsGivenBack) {
   Allocate(6 * kSlot);
 }
 
-TEST_F(SpaceTest, WhatIsNoBlockIsExplained) {
+TEST_F(SpaceTest, AnAddressThatIsNotABlockIsExplained) {
   Make(16);
   const Address block = Allocate(2 * kSlot);
   const auto error_of = [&](Address address) {

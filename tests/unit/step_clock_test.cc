@@ -1,4 +1,4 @@
-// What counts as a step, and how long it takes, by a clock that the tests set.
+// StepClock: what counts as a step, and how long it takes by a clock that the tests set.
 #include "allocator/arena/step_clock.h"
 
 #include "gtest/gtest.h"
@@ -33,7 +33,7 @@ TEST_F(StepClockTest, TheLastWholeStepCounts) {
   EXPECT_EQ(clock_.length(), milliseconds(9));
 }
 
-TEST_F(StepClockTest, WhatPythonCallsByItselfIsNone) {
+TEST_F(StepClockTest, OpsThatPythonCallsAreNoSteps) {
   for (int i = 0; i < 10; ++i) Step(1, milliseconds(1));
   EXPECT_EQ(clock_.length().count(), 0);
   Step(100, milliseconds(50));
@@ -55,7 +55,7 @@ TEST_F(StepClockTest, TheEndOfAStepMayComeAfterTheNextBegins) {
   EXPECT_EQ(clock_.length(), milliseconds(3));
 }
 
-TEST_F(StepClockTest, WithoutANumberNothingIsKnown) {
+TEST_F(StepClockTest, NothingIsKnownWithoutStepNumbers) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(clock_.Count(0, Now));
   EXPECT_EQ(clock_.length().count(), 0);
 }

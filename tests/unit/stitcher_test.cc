@@ -1,4 +1,4 @@
-// Stitcher: blocks put together, remembered, and forgotten only when nobody can be using them.
+// Stitcher: stitches blocks, caches their aliases, and drops them only when no stream can use them.
 #include "allocator/stitch/stitcher.h"
 
 #include "gtest/gtest.h"
@@ -97,7 +97,7 @@ TEST_F(StitcherTest, AWindowInsideACachedAliasServesASmallerBlock) {
   EXPECT_FALSE(stitcher_.TakeCached(2 * kSlot, tag_).has_value()) << "only one slot of it is left";
 }
 
-TEST_F(StitcherTest, ACachedAliasWhoseBytesAreUsedServesNobody) {
+TEST_F(StitcherTest, ACachedAliasWhoseBytesAreInUseServesNoRequest) {
   Checker(8);
   Release(Build(4 * kSlot));
   Use(0, 1);
@@ -182,7 +182,7 @@ TEST_F(StitcherTest, TheCacheIsBounded) {
   EXPECT_GT(device_.calls(DriverCall::kUnmap), 0u);
 }
 
-TEST_F(StitcherTest, TheBoundWaitsForAStreamThatMayUseWhatWouldGo) {
+TEST_F(StitcherTest, TheBoundWaitsForAStreamThatMayUseADroppedAlias) {
   Checker(kSlots);
   device_.streams().HoldStream(kStream);
   const std::uint64_t rounds = Stitcher::kMaxMappings / 100 + 10;

@@ -75,7 +75,7 @@ TEST(TraceText, AnAccessKeepsItsPlaceItsTimeAndItsBlocks) {
   EXPECT_THAT(second.writes, IsEmpty());
 }
 
-TEST(TraceText, WhatIsLiveAtTheEndStaysLive) {
+TEST(TraceText, BlocksLiveAtTheEndStayLive) {
   const auto trace = ParseTrace("A 1 8\nA 2 8\nF 1\n", "t");
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(trace->ops.size(), 3u);
@@ -128,18 +128,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{"S 1\n", "1", "'1'", "one field too many: write 'S' alone"},
         BadLine{"O\n", "1", "'O'", "lacks an op: write 'O <op> <seconds> r:"},
         BadLine{"O MatMul\n", "1", "'O MatMul'", "lacks its seconds: write 'O <op>"},
-        BadLine{"O MatMul r: w:\n", "1", "'r:'", "is no duration: write seconds from 0 to 86400"},
-        BadLine{"O MatMul -1 r: w:\n", "1", "'-1'", "is no duration"},
-        BadLine{"O MatMul nan r: w:\n", "1", "'nan'", "is no duration"},
-        BadLine{"O MatMul 86401 r: w:\n", "1", "'86401'", "is no duration"},
+        BadLine{"O MatMul r: w:\n", "1", "'r:'",
+                "is not a duration: write seconds from 0 to 86400"},
+        BadLine{"O MatMul -1 r: w:\n", "1", "'-1'", "is not a duration"},
+        BadLine{"O MatMul nan r: w:\n", "1", "'nan'", "is not a duration"},
+        BadLine{"O MatMul 86401 r: w:\n", "1", "'86401'", "is not a duration"},
         BadLine{"O MatMul 1\n", "1", "'O MatMul 1'", "lacks r:"},
         BadLine{"O MatMul 1 w: r:\n", "1", "'w:'", "is not r:: write 'O <op>"},
         BadLine{"O MatMul 1 r:\n", "1", "'O MatMul 1 r:'", "lacks w:"},
         BadLine{"A 1 8\nO MatMul 1 r:1,2 w:\n", "2", "'2'", "is not live: remove it, or add"},
         BadLine{"A 1 8\nF 1\nO MatMul 1 r: w:1\n", "3", "'1'", "is not live"},
-        BadLine{"A 1 8\nO MatMul 1 r:1, w:\n", "2", "'r:1,'", "is no list of ids: write"},
-        BadLine{"A 1 8\nO MatMul 1 r:,1 w:\n", "2", "'r:,1'", "is no list of ids"},
-        BadLine{"A 1 8\nO MatMul 1 r:x w:\n", "2", "'r:x'", "is no list of ids"},
+        BadLine{"A 1 8\nO MatMul 1 r:1, w:\n", "2", "'r:1,'", "is not a list of ids: write"},
+        BadLine{"A 1 8\nO MatMul 1 r:,1 w:\n", "2", "'r:,1'", "is not a list of ids"},
+        BadLine{"A 1 8\nO MatMul 1 r:x w:\n", "2", "'r:x'", "is not a list of ids"},
         BadLine{"O MatMul 1 r: w: 3\n", "1", "'3'", "one field too many: write 'O <op>"},
         BadLine{"B 1 8\n", "1", "'B'", "a line starts with A, F, S, O or #"},
         BadLine{"A1 8\n", "1", "'A1'", "a line starts with"},
@@ -173,7 +174,7 @@ TEST(TraceText, AFileReadsLikeItsTextAndAMissingOneIsNamed) {
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr(path));
 }
 
-TEST(TraceText, AFolderIsNoTrace) {
+TEST(TraceText, AFolderIsNotATrace) {
   EXPECT_EQ(ReadTraceFile(::testing::TempDir()).status().code(), absl::StatusCode::kUnavailable);
 }
 

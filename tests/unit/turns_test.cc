@@ -80,7 +80,7 @@ TEST_F(TurnsTest, OpsBeginInTheOrderOfSideBySide) {
   }
 }
 
-TEST_F(TurnsTest, WhoeverIsBackSoonIsWaitedFor) {
+TEST_F(TurnsTest, AThreadThatReturnsSoonIsWaitedFor) {
   Ask(0);
   Ask(1);
   Run(0, milliseconds(1));
@@ -95,7 +95,7 @@ TEST_F(TurnsTest, WhoeverIsBackSoonIsWaitedFor) {
 }
 
 // Thread 2 comes when an op has ended, most likely because it has: it begins there, behind 1.
-TEST_F(TurnsTest, WhoeverWasAwayBeginsWhereTheLastOpEnded) {
+TEST_F(TurnsTest, AThreadThatWasAwayBeginsWhereTheLastOpEnded) {
   Ask(0);
   Ask(1);
   Run(0, milliseconds(1));

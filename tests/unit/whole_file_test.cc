@@ -1,4 +1,4 @@
-// Files that are replaced while somebody reads them.
+// Files that are replaced during a read.
 #include "allocator/base/whole_file.h"
 
 #include <sys/resource.h>
@@ -49,7 +49,7 @@ TEST(WholeFile, AnErrorLeavesTheOldFileAndNoOther) {
   EXPECT_EQ(std::distance(begin(left), end(left)), 1) << "nothing but what was there";
 }
 
-TEST(WholeFile, WhatIsNoFileIsWrittenAsItIs) {
+TEST(WholeFile, ASpecialFileIsWrittenDirectly) {
   EXPECT_TRUE(WriteWholeFile("text", "/dev/null").ok());
   EXPECT_FALSE(std::filesystem::is_regular_file("/dev/null"));
   EXPECT_THAT(WriteWholeFile("text", "/dev/full").ToString(),

@@ -54,7 +54,7 @@ class Killed(unittest.TestCase):
         self.assertEqual(ended.said[0], "thimble: the program was killed by SIGKILL")
         self.assertIn("peak 22.00 MiB in use", ended.said[1])
         self.assertIn("11 allocations", ended.said[1])
-        self.assertIn("incomplete: its process still runs, or did not exit by itself",
+        self.assertIn("incomplete: its process still runs, crashed or was killed",
                       ended.said[2])
         self.assertNotIn("missing", ended.stderr)
         self.assertEqual(ended.said[-1],
@@ -78,7 +78,7 @@ class Killed(unittest.TestCase):
         self.assertEqual(ended.returncode, -signal.SIGKILL)
         told = json.loads(self.site.run("thimble", "stats", "--json", str(log)).stdout)
         self.assertEqual((told["peak_in_use"], told["complete"]), (22 << 20, 0))
-        self.assertIn("did not exit by itself", told["note"])
+        self.assertIn("crashed or was killed", told["note"])
 
     def start(self):
         command = self.site.start("thimble", "run", "--conf", CONF, "--", "python", "-c", WAITS,

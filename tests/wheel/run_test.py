@@ -134,7 +134,7 @@ class Run(unittest.TestCase):
         ended = self.thimble(SCATTERED + "for _ in range(5000): allocate(256)\nos._exit(0)",
                              "--conf", "device:cpu,memory:64MiB", site=self.bare)
         self.assert_figures(ended, "CPU", lines=3)
-        self.assertIn("did not exit by itself", ended.said[1])
+        self.assertIn("crashed or was killed", ended.said[1])
         bounded = self.bounded(9, SCATTERED, "device:cpu,memory:64MiB")
         self.assert_figures(bounded, "CPU", lines=3)
         self.assertIn("incomplete: the first 9 events", bounded.said[1])
@@ -194,7 +194,8 @@ class Run(unittest.TestCase):
         conf = "device:cpu,memory:64MiB,limit:20MiB,chunk:1MiB"
         failed = self.thimble(IDLE, "--conf", conf, site=self.bare)
         found = re.search(r"swap:auto \(4\.00 MiB leave the device, 0\.3 ms at 12\.3 GiB/s; steps "
-                          r"are an estimated ([\d.]+) % slower if computing hides none of it\)",
+                          r"take an estimated ([\d.]+) % longer if computation hides none of "
+                          r"it\)",
                           "\n".join(failed.said))
         self.assertTrue(found, failed.stderr)
         # 0.66 ms of copies in a step of at least 20 ms.

@@ -16,7 +16,7 @@ namespace {
 
 using Group = LogColumns::Group;
 
-// Blocks without a key up to this size are one group: no framework names them.
+// Blocks without a key up to this size are one group, because no framework names them.
 constexpr Bytes kSmall = 4096;
 
 enum ColumnId : std::size_t {
@@ -50,7 +50,7 @@ class Builder {
     for (const Event& event : log_.events) {
       switch (event.kind) {
         case EventKind::kAllocate:
-          Free(event);  // of a block whose free the log does not have
+          Free(event);  // the log may lack the free of an older block
           Allocate(event);
           break;
         case EventKind::kFree:
@@ -58,7 +58,7 @@ class Builder {
           break;
         case EventKind::kOp:
         case EventKind::kUse:
-          break;  // most of a log of an arena that swaps, and nothing to draw
+          break;  // not drawn; most events of an arena that swaps
         default:
           Mark(event);
       }
@@ -109,13 +109,13 @@ class Builder {
     return it->second;
   }
 
-  // From 1; 0 for a block that the log does not know.
+  // From 1; 0 for an unknown block.
   std::uint64_t BlockAt(Address address) const {
     const auto block = live_.find(address);
     return block == live_.end() ? 0 : block->second + 1;
   }
 
-  // Blocks, texts and groups by their numbers.
+  // Blocks, texts and groups in the order of their numbers.
   Event Numbered(Event event) {
     if (event.kind == EventKind::kEvict || event.kind == EventKind::kFetch) {
       event.address = BlockAt(event.address);
@@ -134,11 +134,11 @@ class Builder {
     mark_ops_ = ops_;
     Add(kMarkTime, event.time_ns - std::min(event.time_ns, mark_time_));
     mark_time_ = std::max(event.time_ns, mark_time_);
-    const Event told = Numbered(event);
-    Add(kMarkAddress, told.address);
-    Add(kMarkBytes, told.bytes);
-    Add(kMarkStream, static_cast<std::uint64_t>(told.stream));
-    Add(kMarkKey, told.key);
+    const Event numbered = Numbered(event);
+    Add(kMarkAddress, numbered.address);
+    Add(kMarkBytes, numbered.bytes);
+    Add(kMarkStream, static_cast<std::uint64_t>(numbered.stream));
+    Add(kMarkKey, numbered.key);
   }
 
   const LogContents& log_;
@@ -154,7 +154,7 @@ class Builder {
   Address last_address_ = 0;
 };
 
-// Bytes beyond ASCII stay as they are: whoever reads the line knows what to do with bad UTF-8.
+// Bytes beyond ASCII stay as they are: readers of the line handle bad UTF-8.
 void AppendJson(const std::string& text, std::string* out) {
   out->push_back('"');
   for (const char c : text) {

@@ -1,8 +1,8 @@
-// An event log as columns of numbers: what the page of `thimble report` draws from.
+// An event log as columns of numbers, from which the page of `thimble report` draws.
 //
-// Blocks are numbered in the order of their allocation, and so are groups, which are those who
-// asked: an op by its name, an op that has none by its key, and blocks without a key by their size,
-// which is what people recognise an array by.
+// Blocks are numbered in the order of their allocation, and so are groups. A group is a caller: an
+// op by its name, or by its key if it has no name. Blocks without a key are grouped by size, by
+// which people recognise an array.
 //
 //   op.time     ns since the one before, for every allocation and free
 //   op.what     0: the next block is allocated; k: the k-th last block is freed
@@ -10,12 +10,11 @@
 //   mark.*      everything else: kind (EventKind), op (how many more ops came before it), time (ns
 //               since the mark before), and address, bytes, stream and key of the event. For kEvict
 //               and kFetch the address is the number of the block, from 1 (0: not known); for kOom
-//               it is the number of its text; for kOom and kSite the key is that of the group
+//               it is the number of its text; for kOom and kPlace the key is that of the group
 //
-// In the file: one line of JSON (kinds of marks with their numbers, columns with their sizes,
-// groups, texts), then the columns, every
-// number in as few bytes as it needs, seven bits in each, the lowest first; differences that may be
-// negative are folded (0, -1, 1, -2, ...).
+// The file has one line of JSON (kinds of marks with their numbers, columns with their sizes,
+// groups, texts), then the columns. A number takes as few bytes as it needs, seven bits in each,
+// the lowest first. Differences that may be negative are folded (0, -1, 1, -2, ...).
 #pragma once
 
 #include <cstdint>
@@ -46,16 +45,16 @@ struct LogColumns {
 
   std::vector<Column> columns;
   std::vector<Group> groups;
-  std::vector<std::string> texts;  // of requests that were refused
+  std::vector<std::string> texts;  // of refused requests
   std::uint32_t version = 0;
 };
 
 LogColumns ToColumns(const LogContents& log);
 
-// As it is in the file.
+// The content of the file.
 std::string ToText(const LogColumns& columns);
 
-// Reads a log, writes its columns to `columns_path`, and says what the log tells.
+// Reads a log, writes its columns to `columns_path`, and returns its summary.
 absl::StatusOr<LogSummary> WriteLogColumns(const std::string& log_path,
                                            const std::string& columns_path);
 

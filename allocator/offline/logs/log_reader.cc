@@ -19,7 +19,7 @@ using log_format::Header;
 using log_format::kTextBytes;
 using log_format::Record;
 
-// A name or an explanation is shorter; what claims to be longer is not believed.
+// Names and reports are shorter; a record that claims more is damaged.
 constexpr std::uint64_t kLongestText = 1 << 16;
 
 bool ReadHeader(std::ifstream* file, Header* header) {
@@ -27,14 +27,14 @@ bool ReadHeader(std::ifstream* file, Header* header) {
          header->magic == log_format::kMagic;
 }
 
-// Of an old version, or with what is newer in it.
+// The header of an old version lacks the newer fields.
 bool ReadRestOfHeader(std::ifstream* file, Header* header) {
   return header->version < 3 || file->read(reinterpret_cast<char*>(&header->records),
                                            sizeof(*header) - log_format::kOldHeaderBytes);
 }
 
-// What finds damage in logs without checks: more in use than there is memory. What is on the host
-// is in use, too, so that nothing can be said once a block has left the device.
+// Finds damage in logs without checks: more bytes in use than reserved. Swapped blocks count as in
+// use, so the test stops once a block has left the device.
 class Balance {
  public:
   bool Holds(const Record& record) {
@@ -64,7 +64,7 @@ class Balance {
  private:
   absl::flat_hash_map<Address, Bytes> live_;
   Bytes in_use_ = 0;
-  Bytes reserved_ = std::numeric_limits<Bytes>::max();  // until the log tells
+  Bytes reserved_ = std::numeric_limits<Bytes>::max();  // until the first kMemory
   bool has_swapped_ = false;
 };
 
@@ -73,23 +73,23 @@ class Reader {
  public:
   explicit Reader(const Header& header) : header_(header) { contents_.version = header.version; }
 
-  // Whether the record is the next one of the log.
+  // Whether the record is the next one in the log.
   bool IsNext(const Record& record) const {
     return record.check ==
            (header_.version < 3 ? 0 : log_format::CheckOf(record, contents_.records, header_.id));
   }
   std::uint64_t records() const { return contents_.records; }
 
-  // False if the record makes no sense; then `damage` says so.
+  // False if the record is damaged; `damage` then says how.
   bool Add(const Record& record) {
-    if (!IsNext(record)) return Refuse("is not what was written");
+    if (!IsNext(record)) return Refuse("has a wrong checksum");
     if (record.kind < static_cast<std::uint64_t>(EventKind::kAllocate) ||
         record.kind > static_cast<std::uint64_t>(log_format::LastKindOf(contents_.version))) {
       return Refuse(absl::StrCat("has kind ", record.kind));
     }
     const auto kind = static_cast<EventKind>(record.kind);
     if (kind == EventKind::kText) {
-      if (missing_ == 0) return Refuse("is a text that belongs to nothing");
+      if (missing_ == 0) return Refuse("is a text without an event");
       const std::uint64_t part = std::min<std::uint64_t>(missing_, kTextBytes);
       text_->append(reinterpret_cast<const char*>(&record.address), part);
       missing_ -= part;
@@ -122,30 +122,29 @@ class Reader {
     const std::uint64_t records = contents_.records;
     if (!contents_.damage.empty()) {
       return absl::StrCat("the log is damaged: ", contents_.damage, "; the ", records,
-                          " events before it are sound, and all that is told");
+                          " events before it are intact, the rest is ignored");
     }
     const bool is_counted = header_.version >= 3 && header_.end != log_format::End::kFailed;
     if (is_counted && records < header_.records) {
       return absl::StrCat("the log is incomplete: ", records, " of ", header_.records,
-                          " events, the rest of the file is missing");
+                          " events are left, the rest of the file is missing");
     }
     switch (header_.end) {
       case log_format::End::kComplete:
         return "";
       case log_format::End::kBound:
         return absl::StrCat("the log is incomplete: the first ", records,
-                            " events, as many as were to be recorded");
+                            " events, the bound that log_events sets");
       case log_format::End::kFailed:
         return absl::StrCat("the log is incomplete: it could not be written after ", records,
                             " events, as on a full disk");
       default:
         return absl::StrCat(
-            "the log is incomplete: its process still runs, or did not exit by itself; these are "
-            "its ",
-            records, " events until then",
-            has_tail ? ""
-                     : absl::StrCat(", and the last ", log_format::kTailEvents,
-                                    " or fewer are missing"));
+            "the log is incomplete: its process still runs, crashed or was killed; it has ",
+            records, " events so far",
+            has_tail
+                ? ""
+                : absl::StrCat(", and up to ", log_format::kTailEvents, " newer ones are missing"));
     }
   }
 
@@ -164,14 +163,14 @@ class Reader {
   const Header header_;
   Balance balance_;
   LogContents contents_;
-  std::string* text_ = nullptr;  // of the last event that has one
-  std::uint64_t missing_ = 0;    // bytes of it that are still to come
+  std::string* text_ = nullptr;  // of the newest event with a text
+  std::uint64_t missing_ = 0;    // bytes of it not read yet
 };
 
 }  // namespace
 
 absl::StatusOr<LogContents> ReadLog(const std::string& path) {
-  const std::vector<Record> tail = ReadTail(path);  // before the log, which may take it over
+  const std::vector<Record> tail = ReadTail(path);  // before the log, to which its records may move
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("'", path, "' cannot be opened"));
   Header header{};
@@ -182,7 +181,7 @@ absl::StatusOr<LogContents> ReadLog(const std::string& path) {
       header.record_bytes != sizeof(Record)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", path, "' is an event log of version ", header.version,
-                     ", this program reads versions 1 to ", log_format::kVersion,
+                     ", but this program reads versions 1 to ", log_format::kVersion,
                      ": use the Thimble that wrote it"));
   }
   if (!ReadRestOfHeader(&file, &header)) {

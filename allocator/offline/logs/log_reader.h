@@ -1,4 +1,4 @@
-// Reads event logs, of this version and of those before.
+// Reads event logs of this version and older ones.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 namespace thimble {
 
 struct LogContents {
-  std::vector<Event> events;                              // but for names and parts of texts
+  std::vector<Event> events;                              // except names and parts of texts
   absl::flat_hash_map<std::uint64_t, std::string> names;  // by key
-  std::vector<std::string> texts;                         // of each kOom, in their order
-  std::uint64_t records = 0;                              // that were read, of all kinds
+  std::vector<std::string> texts;                         // of the kOom events, in order
+  std::uint64_t records = 0;                              // number read, of all kinds
   std::uint32_t version = 0;
-  bool complete = false;  // all that the process had to tell, to its end
-  std::string damage;     // what makes no sense in the record after the last; "" if nothing does
-  std::string note;       // what a reader of figures must know: why it is not complete; "" if it is
+  bool complete = false;  // the process completed the log
+  std::string damage;     // what is wrong with the record after the last one; "" if none
+  std::string note;       // why the log is incomplete, for users; "" if it is complete
 };
 
-// A foreign file, or one of another version, is refused with the reason. Whatever else is wrong
-// ends the log there: in the middle of a record, as after a crash, or in one that makes no sense.
-// A log that is still being written, or whose process was killed, is read to its last event.
+// Refuses a foreign file or an unknown version with the reason. Any other defect ends the log
+// there: a cut record, as after a crash, or a damaged one. A log that is still being written, or
+// whose process was killed, is read to its last event.
 absl::StatusOr<LogContents> ReadLog(const std::string& path);
 
-// An error that says what is wrong, and where, if the log is damaged.
+// An error that says what is damaged and where; OK if nothing is.
 absl::Status CheckUndamaged(const LogContents& log, const std::string& path);
 
-// The events alone; a damaged file is refused.
+// Only the events. Refuses a damaged file.
 absl::StatusOr<std::vector<Event>> ReadEventLog(const std::string& path);
 
 // True if the file begins like an event log.

@@ -30,7 +30,7 @@ LogSummary Summarize(const LogContents& log) {
     switch (event.kind) {
       case EventKind::kAllocate:
         ++summary.allocations;
-        // A block that is there already: the log does not have its free.
+        // The address is live already: the log lacks a free.
         in_use -= std::exchange(live[event.address], event.bytes);
         in_use += event.bytes;
         if (in_use > summary.peak_in_use) {

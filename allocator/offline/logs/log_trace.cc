@@ -61,7 +61,7 @@ class TraceBuilder {
     TraceAccess access;
     std::uint64_t began_ns = 0;
     bool is_open = false;    // more blocks may belong to it
-    bool is_placed = false;  // its line is in the trace; how long it took is not known yet
+    bool is_placed = false;  // its line is in the trace, but its duration is unknown
   };
 
   absl::Status Allocate(const Event& event) {

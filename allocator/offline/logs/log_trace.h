@@ -1,4 +1,4 @@
-// From the binary event log to a trace and back: addresses become ids, ids become addresses.
+// Converts a binary event log to a trace and back: addresses become ids, ids become addresses.
 #pragma once
 
 #include <string>
@@ -11,19 +11,19 @@
 
 namespace thimble {
 
-// A free of a block that was allocated before the log began is left out. A log in which an address
-// is allocated twice without a free is refused.
+// Leaves out the free of a block that was allocated before the log began. Refuses a log that
+// allocates an address twice without a free.
 //
-// Logs of arenas that swap tell ops and the large blocks they use: these become accesses. What was
-// allocated since the op began is what it writes; it lasts until the next one begins. Its line is
-// where the first block is freed after that, so that all its blocks are live there.
+// Logs of arenas that swap have ops and the large blocks that they use; these become accesses. An
+// op writes the blocks allocated since it began, and lasts until the next op begins. Its line comes
+// before the first free after that, so that all its blocks are live there.
 absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events);
 
-// With made-up addresses, one per id, and no times; accesses are left out.
+// Invents one address per id. The events have no times; accesses are left out.
 std::vector<Event> EventsFromTrace(const Trace& trace);
 
-// A trace from a file: an event log, a log of RMM's (rmm_csv.h), or the text of a trace. A damaged
-// log is refused; for one that is not complete, a line on standard error says so.
+// Reads a trace from an event log, a log of RMM (rmm_csv.h), or a text trace. Refuses a damaged
+// log, and warns on standard error of an incomplete one.
 absl::StatusOr<Trace> ReadTraceOrLog(const std::string& path);
 
 }  // namespace thimble

@@ -52,7 +52,7 @@ class Replay {
         "the log has two allocations of %#x without a free between them", event.address));
   }
 
-  // One of a block that is older than the log means nothing.
+  // Ignores the free of a block that is older than the log.
   absl::Status Free(const Event& event) {
     const auto found = blocks_.find(event.address);
     if (found == blocks_.end()) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The requests of an event log once more, in an arena with other options: would they have fit?
+// Replays the requests of an event log in an arena with other options, to see whether they fit.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace thimble {
 
 struct ReplayOutcome {
-  bool reached = false;        // its end; otherwise a request before that did not fit
-  bool fits = false;           // all of it, with the request that had failed
-  Bytes failed_bytes = 0;      // of that request; 0 if the log has none
-  std::uint64_t requests = 0;  // that were served
+  bool reached = false;        // the end; otherwise an earlier request did not fit
+  bool fits = false;           // everything, including the request that had failed
+  Bytes failed_bytes = 0;      // of the request that had failed; 0 if none had
+  std::uint64_t requests = 0;  // served
   Bytes peak_in_use = 0;
   Bytes peak_reserved = 0;
 };
 
-// One request after the other, in the order of the log, each in its step; plans are waited for when
-// a step begins. The end is the last request of the log that failed (kOom), and what a dying
-// program freed after it is left out; without one, all of the log is replayed. A log in which an
-// address is allocated twice without a free is refused.
+// Replays one request after the other, in the order of the log, each in its step, and waits for
+// plans when a step begins. Ends at the last failed request of the log (kOom), without the frees of
+// the dying program after it; if no request failed, replays the whole log. Refuses a log that
+// allocates an address twice without a free.
 absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events,
                                         const ArenaOptions& options, Driver* driver);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kHeader[] = "Thread,Time,Action,Pointer,Size,Stream";
 
-// Hexadecimal with 0x, else decimal; glibc's word for a null pointer is 0.
+// Hexadecimal with 0x, else decimal. "(nil)", as glibc prints a null pointer, is 0.
 std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
   std::uint64_t number = 0;
   if (text == "(nil)") return number;
@@ -26,7 +26,7 @@ std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
   return absl::SimpleAtoi(text, &number) ? std::make_optional(number) : std::nullopt;
 }
 
-// Nothing for a request that failed, and for one of no bytes: RMM answers it with a null pointer.
+// Nothing for a failed request, and for zero bytes, for which RMM returns a null pointer.
 absl::StatusOr<std::optional<Event>> ParseLine(absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ',');
   const auto wrong = [line](absl::string_view why) {
@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<Event>> ParseLine(absl::string_view line) {
   const auto address = ParseNumber(fields[3]);
   const auto bytes = ParseNumber(fields[4]);
   const auto stream = ParseNumber(fields[5]);
-  if (!address || !bytes || !stream) return wrong("has a field that is no number");
+  if (!address || !bytes || !stream) return wrong("has a field that is not a number");
   if (*address == 0) return std::optional<Event>();
   Event event;
   event.kind = fields[2] == "free" ? EventKind::kFree : EventKind::kAllocate;

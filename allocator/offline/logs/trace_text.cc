@@ -25,7 +25,7 @@ constexpr std::int64_t kNsPerSecond = 1000000000;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// Nothing unless `text` is all digits and fits in 64 bits.
+// nullopt unless `text` is all digits and fits in 64 bits.
 std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
   constexpr std::uint64_t kMax = ~std::uint64_t{0};
   if (text.empty()) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> ParseNumber(absl::string_view text) {
   return number;
 }
 
-// Takes the next field off the front of `line`; empty at the end.
+// Removes the first field from `line` and returns it; empty at the end.
 absl::string_view NextField(absl::string_view* line) {
   std::size_t begin = 0;
   while (begin < line->size() && IsBlank((*line)[begin])) ++begin;
@@ -70,7 +70,7 @@ class Parser {
 
   absl::StatusOr<std::uint64_t> TakeNumber(absl::string_view* fields, absl::string_view what,
                                            absl::string_view form) const;
-  // Zero where the line has ended already.
+  // Zero at the end of the line.
   absl::StatusOr<std::uint64_t> TakeOptionalNumber(absl::string_view* fields,
                                                    absl::string_view what) const;
   absl::StatusOr<std::int64_t> TakeDuration(absl::string_view* fields) const;
@@ -189,7 +189,7 @@ absl::StatusOr<std::int64_t> Parser::TakeDuration(absl::string_view* fields) con
   if (field.empty()) return Error(text_, absl::StrCat("lacks its seconds: ", kAccessForm));
   double seconds = 0;
   if (!absl::SimpleAtod(field, &seconds) || !(seconds >= 0 && seconds <= kMaxSeconds)) {
-    return Error(field, absl::StrCat("is no duration: write seconds from 0 to ", kMaxSeconds));
+    return Error(field, absl::StrCat("is not a duration: write seconds from 0 to ", kMaxSeconds));
   }
   return std::llround(seconds * kNsPerSecond);
 }
@@ -208,7 +208,7 @@ absl::StatusOr<std::vector<std::uint32_t>> Parser::TakeBlocks(absl::string_view*
     const std::size_t length = std::min(ids.find(','), ids.size());
     const absl::string_view id_text = ids.substr(0, length);
     const std::optional<std::uint64_t> id = ParseNumber(id_text);
-    if (!id) return Error(field, absl::StrCat("is no list of ids: ", kAccessForm));
+    if (!id) return Error(field, absl::StrCat("is not a list of ids: ", kAccessForm));
     const auto block = live_.find(*id);
     if (block == live_.end()) {
       return Error(id_text, "is not live: remove it, or add the A line that the recording missed");
@@ -242,7 +242,7 @@ absl::Status Parser::ParseLine(absl::string_view line) {
   if (letter == "F") return ParseFree(fields);
   if (letter == "S") return ParseStep(fields);
   if (letter == "O") return ParseAccess(fields);
-  return Error(letter, "is no event: a line starts with A, F, S, O or #");
+  return Error(letter, "is not an event: a line starts with A, F, S, O or #");
 }
 
 }  // namespace

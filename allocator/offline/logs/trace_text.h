@@ -7,8 +7,8 @@
 //   # ...                                   a comment; empty lines are skipped as well
 //
 // Fields are separated by spaces or tabs; ids, sizes, streams and keys are decimal numbers. An id
-// names one live block and may be used again after its F. What is live at the end of the text stays
-// live: a recording may stop anywhere. A list of blocks may be empty: "r:" or "r:-".
+// names one live block and may be used again after its F. Blocks may be live at the end of the
+// text, because a recording may stop anywhere. A list of blocks may be empty: "r:" or "r:-".
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace thimble {
 
 enum class TraceOpKind : std::uint8_t { kAllocate, kFree, kStep };
 
-// A free repeats the size, stream and key of its block, so that nobody has to look them up.
+// A free repeats the size, stream and key of its block, which saves a lookup.
 struct TraceOp {
   Bytes bytes = 0;
   StreamId stream{};
@@ -34,17 +34,17 @@ struct TraceOp {
   TraceOpKind kind = TraceOpKind::kStep;
 };
 
-// What an op read and wrote. It moves no memory, so it is not among the ops of a Trace: whoever
-// replays requests need not know of it.
+// The blocks that an op read and wrote. It allocates nothing, so it is not among the ops of a
+// Trace, and replays ignore it.
 struct TraceAccess {
-  std::size_t at = 0;  // it came before Trace::ops[at], and after all of them if there is none
+  std::size_t at = 0;  // it came before Trace::ops[at], or after the last one
   std::string name;    // of the op; never empty, and without blanks
   std::int64_t ns = 0;
   std::vector<std::uint32_t> reads;   // TraceOp::id of live blocks, as often as the text has them
   std::vector<std::uint32_t> writes;  // the same
 };
 
-// What swapping copied while a trace was recorded. Only logs tell; it is not in the text.
+// The copies of swapping while the trace was recorded. Only logs have them, not the text.
 struct TraceCopied {
   Bytes out_bytes = 0;
   Bytes in_bytes = 0;
@@ -60,23 +60,23 @@ struct Trace {
   TraceCopied copied;
 };
 
-// Reads a whole trace. The first line that is wrong is refused with its place (`name`:line), the
-// text in question and what to do about it. No sum of live bytes may exceed 2^63.
+// Reads a whole trace. The error names the first wrong line (`name`:line), quotes the text and says
+// what to do. The sum of live bytes may never exceed 2^63.
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, absl::string_view name);
 
-// The same for a file; one that cannot be read is kNotFound or kUnavailable.
+// The same for a file; kNotFound or kUnavailable if it cannot be read.
 absl::StatusOr<Trace> ReadTraceFile(const std::string& path);
 
 // Writes a whole trace; kUnavailable if the file cannot be written.
 absl::Status WriteTraceFile(const Trace& trace, const std::string& path);
 
-// Adds all lines of `trace`.
+// Appends all lines of `trace`.
 void AppendTrace(const Trace& trace, std::string* text);
 
-// Adds the line of `op`. Stream and key are written only where one of them is not zero.
+// Appends the line of `op`, with stream and key unless both are zero.
 void AppendTraceOp(const TraceOp& op, std::string* text);
 
-// Adds the line of `access`, with its seconds to the nanosecond.
+// Appends the line of `access`. Its seconds have nine decimals.
 void AppendTraceAccess(const TraceAccess& access, std::string* text);
 
 }  // namespace thimble

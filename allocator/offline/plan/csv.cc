@@ -38,7 +38,7 @@ class Parser {
 
   const absl::string_view name_;
   std::uint64_t line_ = 0;
-  bool is_first_ = true;  // of the lines that are not empty
+  bool is_first_ = true;  // line that is not empty
   std::array<std::size_t, kColumns> places_ = {kId, kLower, kUpper, kSize};  // by column
   std::int64_t total_ = 0;
   absl::flat_hash_map<std::string, std::uint64_t> lines_;  // by id
@@ -53,10 +53,11 @@ absl::Status Parser::Error(absl::string_view text, absl::string_view wrong_and_r
 absl::StatusOr<std::int64_t> Parser::Number(absl::string_view field, Column column) const {
   std::int64_t number = 0;
   if (absl::SimpleAtoi(field, &number)) return number;
-  return Error(field, absl::StrCat("is no ", kNames[column], ": write a whole number of 64 bits"));
+  return Error(
+      field, absl::StrCat("is not a valid ", kNames[column], ": write a whole number of 64 bits"));
 }
 
-// A line that names a column is a header; without one, the first line is a buffer.
+// A first line that names a column is a header; else it is a buffer.
 bool Parser::IsHeader(const Fields& fields) {
   return std::any_of(fields.begin(), fields.end(), [](absl::string_view field) {
     return field == "lower" || field == "upper" || field == "size";
@@ -73,7 +74,7 @@ absl::Status Parser::ParseHeader(const Fields& fields) {
   }
   for (const absl::string_view field : fields) {
     if (std::find(kNames.begin(), kNames.end(), field) == kNames.end()) {
-      return Error(field, absl::StrCat("is no column: ", kForm));
+      return Error(field, absl::StrCat("is not a column: ", kForm));
     }
   }
   return absl::OkStatus();
@@ -87,13 +88,13 @@ absl::Status Parser::ParseBuffer(const Fields& fields) {
   THIMBLE_ASSIGN_OR_RETURN(buffer.lower, Number(fields[places_[kLower]], kLower));
   THIMBLE_ASSIGN_OR_RETURN(buffer.upper, Number(upper_text, kUpper));
   THIMBLE_ASSIGN_OR_RETURN(buffer.size, Number(size_text, kSize));
-  if (id.empty()) return Error(id, "is no id: give every buffer one");
+  if (id.empty()) return Error(id, "is not an id: give every buffer one");
   if (buffer.lower >= buffer.upper) {
     return Error(upper_text, absl::StrCat("is not after lower, ", buffer.lower,
                                           ": upper is excluded, so write at least one more"));
   }
   if (buffer.size < 1 || buffer.size > kMaxSize) {
-    return Error(size_text, "is no size: write a number from 1 to 2^46");
+    return Error(size_text, "is not a valid size: write a number from 1 to 2^46");
   }
   total_ += buffer.size;
   if (total_ > kMaxTotalSize) {
@@ -104,7 +105,7 @@ absl::Status Parser::ParseBuffer(const Fields& fields) {
   }
   const auto [other, is_new] = lines_.try_emplace(id, line_);
   if (!is_new) {
-    return Error(id, absl::StrCat("is the id of line ", other->second, ", too: use another one"));
+    return Error(id, absl::StrCat("is also the id of line ", other->second, ": use another one"));
   }
   result_.problem.buffers.push_back(buffer);
   result_.ids.emplace_back(id);

@@ -1,4 +1,4 @@
-// Problems and plans as files, in the form that MiniMalloc's benchmarks have.
+// Reads problems and writes plans, in the format of MiniMalloc's benchmarks.
 //
 //   id,lower,upper,size        a problem: one buffer per line, live from lower until upper
 //   0,995328,1000448,656384    (excluded); ids are any text without commas, each used once
@@ -6,8 +6,8 @@
 //   id,offset                  its plan, in the same order
 //   0,392192
 //
-// The columns may come in another order; without a header they are in this one. Empty lines, blanks
-// around fields and carriage returns are skipped.
+// A header may give the columns in another order. Empty lines, blanks around fields and carriage
+// returns are skipped.
 #pragma once
 
 #include <string>
@@ -25,11 +25,10 @@ struct NamedProblem {
   std::vector<std::string> ids;  // by buffer
 };
 
-// The first line that is wrong is refused with its place (`name`:line), the text in question and
-// what to do about it.
+// The error names the first wrong line (`name`:line), quotes the text and says what to do.
 absl::StatusOr<NamedProblem> ParseProblemCsv(absl::string_view text, absl::string_view name);
 
-// The same for a file; one that cannot be read is kNotFound or kUnavailable.
+// The same for a file; kNotFound or kUnavailable if it cannot be read.
 absl::StatusOr<NamedProblem> ReadProblemFile(const std::string& path);
 
 std::string PlanCsv(const std::vector<std::string>& ids, const Plan& plan);

@@ -5,8 +5,8 @@
 namespace thimble::plan {
 namespace {
 
-// MiniMalloc's own three, which are enough for its benchmarks, and others that are sometimes
-// quicker by orders of magnitude.
+// MiniMalloc's own three, which suffice for its benchmarks, and others that are sometimes faster by
+// orders of magnitude.
 constexpr std::size_t kMain = 3;
 constexpr Ranking kRankings[] = {
     {Trait::kLoad, Trait::kDuration, Trait::kArea},

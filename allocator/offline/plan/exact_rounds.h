@@ -1,5 +1,5 @@
 // Exact searches in rounds: several capacities, several rankings, and twice the nodes each round.
-// No ranking wins everywhere; one that finds a packing at all often finds it soon.
+// No ranking is best for every problem. A ranking that finds a packing often finds it early.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class ExactRounds {
   ExactRounds(const Problem& problem, const Sections& sections, std::int64_t unit,
               std::uint64_t seed);
 
-  // Whatever is lower than `best` becomes `best`.
+  // One round. A lower packing becomes `best`.
   void Round(Budget& budget, Packing& best);
 
   bool is_optimal(const Packing& best) const { return best.height <= lowest_; }

@@ -7,12 +7,12 @@ namespace thimble::plan {
 namespace {
 
 constexpr std::int64_t kNoFloor = std::numeric_limits<std::int64_t>::max() / 2;
-// How many failures are remembered: what a search of seconds can use, 6 MiB at most.
+// Remembered failures: enough for a search of seconds, and at most 6 MiB.
 constexpr std::size_t kFailuresPerBuffer = 512;
 constexpr std::size_t kMostFailures = std::size_t{1} << 18;
 constexpr std::int64_t kNoNoise = 1024;
 
-// Lifetimes may be as long as 64 bits can say. Halved until their products with sizes fit.
+// Lifetimes may take 64 bits. They are halved until their products with sizes fit.
 std::vector<std::int64_t> ScaledDurations(const Problem& problem) {
   constexpr std::uint64_t kLargestProduct = std::uint64_t{1} << 62;
   std::vector<std::uint64_t> durations;
@@ -51,7 +51,7 @@ ExactSearch::ExactSearch(const Problem& problem, const Sections& sections)
     }
   }
   durations_ = ScaledDurations(problem);
-  // A level per buffer, and at most one more where the search goes into a part.
+  // One level per buffer, and at most one more for each part.
   frames_.resize(2 * spans_.size() + 2);
 }
 
@@ -149,15 +149,15 @@ Outcome ExactSearch::SearchPart(Span part, const std::vector<std::int32_t>& cand
   ranks_before.reserve(inside.size());
   for (const std::int32_t i : inside) ranks_before.push_back(ranks_[i]);
   Rank(inside);
-  // Failures depend on the ranks, and these on what is in the part: so they share its salt.
+  // Failures depend on ranks, and ranks on the buffers of the part, so the part salts the state.
   state ^= Random::Mix(state);
   const Outcome outcome = Search(part, inside, {0, -1}, state, depth);
   for (std::size_t k = 0; k < inside.size(); ++k) ranks_[inside[k]] = ranks_before[k];
   return outcome;
 }
 
-// The floor that `buffer`, whose turn has passed, will have at least. False if nothing can come to
-// lie under it any more (X3): placed where it could have been, it would do no harm.
+// Finds the lowest floor that `buffer`, whose turn has passed, can still get. False if no buffer
+// can come to lie under it (X3): then it could have been placed at its turn.
 bool ExactSearch::LiftFloor(std::int32_t buffer, std::int64_t lowest, std::int64_t& floor) const {
   std::int64_t lowest_begin = kNoFloor;
   std::int64_t lowest_end = kNoFloor;
@@ -274,8 +274,8 @@ Outcome ExactSearch::Try(Span part, const Choice& choice, std::uint64_t state, s
   return outcome;
 }
 
-// Goes on with `choice` placed; where it was the last to span two sections, in one part after the
-// other.
+// Continues with `choice` placed. If that was the last buffer to span two sections, searches one
+// part after the other.
 Outcome ExactSearch::Descend(Span part, const Choice& choice, std::uint64_t state,
                              std::size_t depth) {
   const Span span = spans_[choice.buffer];

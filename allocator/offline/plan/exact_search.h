@@ -1,19 +1,19 @@
-// Finds a packing within a capacity, or proves that there is none: depth first, for problems of up
-// to some hundred buffers.
+// Finds a packing within a capacity, or proves that there is none. A depth-first search for
+// problems of up to a few hundred buffers.
 //
-// Only canonical packings are looked for. Every buffer rests on another one or on the ground, and
-// buffers are placed in the order of (offset, rank): so each is placed at its floor, the highest
-// top among its placed neighbours, and a packing is met once, not once per order. A branch ends
-// when
+// The search visits only canonical packings. In them every buffer rests on another one or on the
+// ground, and buffers are placed in the order of (offset, rank). So each buffer is placed at its
+// floor, the highest top among its placed neighbours, and every packing is visited once, not once
+// per order. A branch ends when
 //   X1  a buffer could be placed wholly below where the next one would go: it belongs there first;
 //   X2  a section has too little room: above the lowest floor in it, its unplaced sizes do not fit;
 //       a buffer whose turn has passed at its floor counts with the floor that its neighbours,
 //       which must come to lie under it, will give it;
 //   X3  nothing can come to lie under such a buffer any more;
 //   X4  the state, unplaced buffers and their floors, is known to have failed.
-// Buffers with no unplaced neighbour need no second try, and where no unplaced buffer spans two
-// sections, the sides are searched one after the other. (After MiniMalloc; X3, X4 and the lifting
-// in X2 are additions.)
+// A buffer with no unplaced neighbour needs no second try. Where no unplaced buffer spans two
+// sections, the two sides are searched one after the other. (After MiniMalloc; X3, X4 and the
+// lifting in X2 are additions.)
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace thimble::plan {
 
-// What ranks follow: the larger, the earlier. Ties go to the next one.
+// Traits by which buffers are ranked: the largest first. The next trait breaks ties.
 enum class Trait : std::uint8_t { kSize, kDuration, kArea, kLength, kVolume, kNeighbours, kLoad };
 using Ranking = std::array<Trait, 3>;
 
@@ -64,7 +64,7 @@ class ExactSearch {
     std::int32_t buffer;
     std::int64_t floor;  // before
   };
-  // What one level of the search keeps while deeper ones run.
+  // State of one level of the search while deeper ones run.
   struct Frame {
     std::vector<std::int32_t> unplaced;
     std::vector<Choice> choices;
@@ -78,17 +78,17 @@ class ExactSearch {
   };
 
   std::uint64_t StateOf(std::int32_t buffer) const;
-  // Ranks anew what is unplaced within `part`, and searches there.
+  // Ranks the unplaced buffers within `part` anew and searches there.
   Outcome SearchPart(Span part, const std::vector<std::int32_t>& candidates, std::size_t depth);
   Outcome Search(Span part, const std::vector<std::int32_t>& candidates, Turn after,
                  std::uint64_t state, std::size_t depth);
-  // Tries one choice and what follows from it. `was_free`: nothing unplaced meets the buffer.
+  // Tries one choice and all that follow. `was_free`: the buffer has no unplaced neighbour.
   Outcome Try(Span part, const Choice& choice, std::uint64_t state, std::size_t depth,
               bool& was_free);
   Outcome Descend(Span part, const Choice& choice, std::uint64_t state, std::size_t depth);
   std::int64_t TraitOf(std::int32_t buffer, Trait trait) const;
   void Rank(const std::vector<std::int32_t>& unplaced);
-  // Fills in the choices; false if X2 or X3 says that there is no use.
+  // Finds the choices; false if X2 or X3 ends the branch.
   bool FindChoices(Span part, Turn after, Frame& frame);
   bool LiftFloor(std::int32_t buffer, std::int64_t lowest, std::int64_t& floor) const;
 
@@ -112,7 +112,7 @@ class ExactSearch {
   std::vector<std::int64_t> low_floors_;  // by section: scratch
   std::vector<Frame> frames_;             // by depth
   std::vector<std::int64_t> found_;
-  std::vector<Failure> failures_;  // a hash table in which the newest wins
+  std::vector<Failure> failures_;  // a hash table; newer entries overwrite older ones
   std::uint32_t runs_ = 0;
 };
 

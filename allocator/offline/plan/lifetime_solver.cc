@@ -9,7 +9,7 @@
 namespace thimble::plan {
 
 Plan SolveLifetimes(const Problem& problem, const SolveOptions& options) {
-  constexpr std::size_t kSmall = 600;       // buffers, for which exact search is worth its time
+  constexpr std::size_t kSmall = 600;       // up to so many buffers exact search pays off
   constexpr std::uint64_t kExactShare = 4;  // of the work, for one of the other searches
   if (problem.buffers.empty()) return {};
   Budget budget(options);

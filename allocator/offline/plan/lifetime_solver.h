@@ -1,5 +1,5 @@
-// Lays out buffers with known lifetimes, as plan/solver.h does those with known conflicts, and for
-// small problems
+// Lays out buffers with known lifetimes. Uses the searches of plan/solver.h, and for small problems
+// one more:
 //
 //   exact     a packing within a capacity, or a proof that there is none
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace thimble::plan {
 
-// `problem` has passed CheckProblem(). Cannot fail: a search that is cancelled before it has found
-// anything lays the rest of the buffers end to end.
+// `problem` has passed CheckProblem(). Cannot fail: a search that is cancelled before its first
+// packing lays the rest of the buffers end to end.
 Plan SolveLifetimes(const Problem& problem, const SolveOptions& options);
 
 }  // namespace thimble::plan

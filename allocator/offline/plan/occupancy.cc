@@ -6,11 +6,11 @@
 namespace thimble::plan {
 namespace {
 
-constexpr int kHolesCompared = 16;  // a snug hole far up is no good
+constexpr int kHolesCompared = 16;  // a tight hole far up is useless
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
-// Calls `inside` for every node of the canonical cover of `span`, and `above` for every node of
-// which the span has a part only: those are ancestors of its first or its last leaf.
+// Calls `inside` for every node of the canonical cover of `span`, and `above` for every node that
+// the span covers in part: an ancestor of its first or last leaf.
 template <typename Inside, typename Above>
 void Walk(Span span, std::int32_t leaves, Inside inside, Above above) {
   const std::int32_t first = span.first + leaves;
@@ -78,9 +78,9 @@ void Occupancy::Look(Span span) {
       [&](std::int32_t node) { add(covering_[node]); });
 }
 
-// Goes round the lists until none of them has moved the offset in a whole round.
+// Visits the lists in turn until a whole round has not moved the offset.
 std::int64_t Occupancy::NextFit(std::int64_t offset, std::int64_t size) {
-  std::size_t content = 0;  // lists in a row that have nothing in [offset, offset + size)
+  std::size_t content = 0;  // lists in a row without a range in [offset, offset + size)
   for (std::size_t k = 0; content < cursors_.size(); k = k + 1 < cursors_.size() ? k + 1 : 0) {
     Cursor& cursor = cursors_[k];
     if (cursor.next != cursor.end && cursor.next->end <= offset) {

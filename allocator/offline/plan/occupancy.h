@@ -1,5 +1,5 @@
-// Which bytes are taken while: ranges of bytes, each taken during a span of sections, and the
-// question where the next one fits.
+// Which bytes are taken in which sections: keeps ranges of bytes, each taken during a span of
+// sections, and finds where the next one fits.
 //
 // A segment tree over the sections. Every node keeps two lists of disjoint byte ranges in rising
 // order, neighbours merged:
@@ -8,7 +8,7 @@
 //       nodes that make up the span).
 // A span is then free where neither touching() of its canonical cover nor covering() of the nodes
 // above that has a range: O(log sections) lists, whose lengths are the number of holes, not of
-// buffers. That makes a first-fit pass over 20,000 buffers a matter of milliseconds.
+// buffers. So a first-fit pass over 20,000 buffers takes milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class Occupancy {
 
   void Clear();
 
-  // Takes [begin, end) during `span`; what was taken before stays taken.
+  // Takes [begin, end) during `span`, in addition to earlier ranges.
   void Take(Span span, std::int64_t begin, std::int64_t end);
 
   // The lowest offset at which `size` bytes are free during all of `span`.
   std::int64_t FirstFit(Span span, std::int64_t size);
 
-  // The lowest offset in the smallest of the lowest holes that are large enough; above everything
-  // if none is.
+  // The lowest offset in the smallest of the lowest holes that are large enough; above all ranges
+  // if no hole is.
   std::int64_t BestFit(Span span, std::int64_t size);
 
  private:
@@ -47,11 +47,11 @@ class Occupancy {
 
   static void Merge(Ranges& ranges, std::int64_t begin, std::int64_t end);
 
-  // Sets cursors_ to the start of every list that says something about `span`.
+  // Sets cursors_ to the start of every list that concerns `span`.
   void Look(Span span);
   // The lowest offset from `offset` on at which `size` bytes are free; moves the cursors there.
   std::int64_t NextFit(std::int64_t offset, std::int64_t size);
-  // After NextFit() gave `offset`: where the hole at it ends.
+  // The end of the hole at the offset that NextFit() returned.
   std::int64_t HoleEnd() const;
 
   std::int32_t leaves_ = 1;  // a power of two; node v has the children 2v and 2v + 1

@@ -1,4 +1,4 @@
-// Packs buffers that are given with their lifetimes.
+// Packs buffers with known lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class SectionPacker final : public Packer {
  private:
   const Sections& sections_;
   Occupancy occupancy_;
-  // Found when first asked for: a search has few favourites. Kept while memory allows.
+  // Computed on first use, because a search asks for few buffers, and kept while memory allows.
   std::vector<std::vector<std::int32_t>> neighbours_;
   std::vector<std::int32_t> unkept_neighbours_;
   std::int64_t neighbours_kept_ = 0;

@@ -7,7 +7,7 @@ namespace {
 
 struct Event {
   std::int64_t time;
-  bool is_start;  // ends sort first: what ends at a moment does not meet what starts there
+  bool is_start;  // ends sort first: lifetimes that end and start at the same time do not meet
   std::int32_t buffer;
 
   bool operator<(const Event& other) const {
@@ -33,7 +33,7 @@ std::vector<Event> SortedEvents(const Problem& problem) {
 
 Sections::Sections(const Problem& problem) : spans_(problem.buffers.size()) {
   std::int32_t section = 0;
-  bool ended = false;  // something, since the last start
+  bool ended = false;  // a buffer ended since the last start
   for (const Event& event : SortedEvents(problem)) {
     Span& span = spans_[event.buffer];
     if (event.is_start) {
@@ -52,15 +52,15 @@ Sections::Sections(const Problem& problem) : spans_(problem.buffers.size()) {
     loads_[spans_[i].last] -= problem.buffers[i].size;
   }
   for (std::size_t s = 1; s < loads_.size(); ++s) loads_[s] += loads_[s - 1];
-  loads_.pop_back();  // the end of time, where nothing lives
+  loads_.pop_back();  // after the last end no buffer is live
 }
 
 std::int64_t Sections::max_load() const {
   return loads_.empty() ? 0 : *std::max_element(loads_.begin(), loads_.end());
 }
 
-// A sparse table: row k holds the largest load of every 2^k sections, and two of them, which may
-// share sections, cover any span.
+// A sparse table: row k holds the largest load of every 2^k sections. Two entries, which may
+// overlap, cover any span.
 std::vector<std::int64_t> Sections::PeakLoads() const {
   std::vector<std::vector<std::int64_t>> rows = {loads_};
   for (std::size_t width = 2; width <= loads_.size(); width *= 2) {

@@ -1,7 +1,6 @@
-// Time cut into sections: the moments at which what is live cannot grow any more. A boundary lies
-// only where a start follows an end, so that each section stands for one maximal set of buffers
-// that are live together. Two lifetimes meet if and only if their spans do, and there are far fewer
-// sections than moments.
+// Cuts time into sections. A border lies only where a start follows an end, so that each section
+// stands for one maximal set of buffers that are live together. Two lifetimes meet if and only if
+// their spans do, and there are far fewer sections than points in time.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class Sections {
   const std::vector<std::int64_t>& loads() const { return loads_; }  // live sizes, by section
   std::int64_t max_load() const;
 
-  // By buffer: the largest load that it is part of.
+  // By buffer: the largest load among its sections.
   std::vector<std::int64_t> PeakLoads() const;
 
  private:

@@ -1,5 +1,5 @@
-// A recorded trace as a problem for offline planning: every block a buffer, every operation a
-// moment.
+// Turns a recorded trace into a problem for offline planning: every block is a buffer, every
+// operation a point in time.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace thimble::plan {
 
-// Blocks are named by the number of their allocation, from 0. What is live at the end stays so.
+// Blocks are named by the number of their allocation, from 0. Blocks that are never freed live to
+// the end.
 NamedProblem ProblemFromTrace(const Trace& trace);
 
-// From a .csv, a text trace or an event log. The result has passed CheckProblem().
+// Reads a .csv, a text trace or an event log. The result has passed CheckProblem().
 absl::StatusOr<NamedProblem> ReadProblemOrTrace(const std::string& path);
 
 }  // namespace thimble::plan

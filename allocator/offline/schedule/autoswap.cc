@@ -11,7 +11,7 @@ namespace {
 
 using Wide = __int128;
 
-// When a block of a window is gone if the engines have nothing else to do. May be empty.
+// When the block of a window is gone if the engines are idle. May be empty.
 struct Absence {
   Ns begin = 0;
   Ns end = 0;
@@ -39,7 +39,7 @@ class Ranking {
     return 0;
   }
 
-  // For those after it the load is lower.
+  // The load is lower for later candidates.
   void Leave(const Window& window) {
     const Absence gone = AbsenceOf(window);
     if (gone.end <= gone.begin) return;
@@ -58,7 +58,7 @@ class Ranking {
 
   Wide Integral(Absence gone) const {
     Wide sum = 0;
-    if (gone.end <= gone.begin) return gone.end - gone.begin;  // the shorter, the worse
+    if (gone.end <= gone.begin) return gone.end - gone.begin;  // never gone: the shorter, the worse
     for (std::int32_t op = timeline_.FirstEndingAfter(gone.begin);; ++op) {
       const Ns begin = std::max(gone.begin, timeline_.Start(op));
       const Ns end = std::min(gone.end, timeline_.End(op));
@@ -78,13 +78,13 @@ struct Candidate {
   Wide score = 0;
 };
 
-// For a heap whose top is the best; ties go to the one that comes first.
+// For a heap with the best on top; ties go to the first one.
 bool IsWorse(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score < b.score : a.window > b.window;
 }
 
-// Scores only fall while others leave. So the best of the old scores is looked at again, and if it
-// is still the best, nothing else can be.
+// Scores only fall while others leave. So only the best old score is computed anew; if it is still
+// the best, no other can be better.
 std::vector<Candidate> RankAsTheyLeave(const std::vector<Window>& windows, Ranking& ranking,
                                        std::vector<Candidate> heap) {
   std::vector<Candidate> ranked;

@@ -32,7 +32,7 @@ std::optional<CopyEngine::Span> CopyEngine::LastConflict(Ns begin, Ns length) co
 }
 
 std::optional<Ns> CopyEngine::Earliest(Ns from, Ns length, Ns until) const {
-  if (length > period_) return std::nullopt;  // it would meet itself
+  if (length > period_) return std::nullopt;  // it would overlap itself
   Ns begin = from;
   while (begin + length <= until) {
     const std::optional<Span> conflict = FirstConflict(begin, length);

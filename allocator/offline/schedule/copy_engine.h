@@ -1,5 +1,5 @@
-// When one copy engine is busy. What it does in a step it does in every step, so time is a circle:
-// a copy near the end of a step may go on into the next one, and must not meet what that one does.
+// The times at which one copy engine is busy. It does the same in every step, so time is a circle:
+// a copy near the end of a step may run into the next step and must not overlap a copy there.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ class CopyEngine {
  public:
   explicit CopyEngine(Ns period) : period_(period) {}
 
-  // When a copy of `length` can begin: the first such time at `from` or later, so that it ends at
-  // `until` or earlier. All times >= 0.
+  // The first time at `from` or later at which a copy of `length` can begin and end by `until`. All
+  // times >= 0.
   std::optional<Ns> Earliest(Ns from, Ns length, Ns until) const;
   // The last such time.
   std::optional<Ns> Latest(Ns from, Ns length, Ns until) const;
@@ -28,7 +28,7 @@ class CopyEngine {
     Ns end = 0;
   };
 
-  // The busy span that a copy at [begin, begin + length) meets: the first one or the last one.
+  // The first or last busy span that a copy at [begin, begin + length) overlaps.
   std::optional<Span> FirstConflict(Ns begin, Ns length) const;
   std::optional<Span> LastConflict(Ns begin, Ns length) const;
   void Insert(Span span);

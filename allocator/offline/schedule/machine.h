@@ -1,5 +1,5 @@
-// How fast bytes go to the host and come back. Two copy engines, one for each direction, work at
-// the same time as each other and as the ops.
+// Speed of copies to the host and back. Two copy engines, one for each direction, run concurrently
+// with each other and with the ops.
 #pragma once
 
 #include "allocator/base/bus.h"
@@ -12,8 +12,8 @@ struct Machine {
   std::int64_t in_bytes_per_second = kInBytesPerSecond;
   Ns out_latency_ns = 47000;
   Ns in_latency_ns = 9700;
-  // How far the host may be ahead of the device: memory that left is free for others only so much
-  // later.
+  // How far the host may run ahead of the device. The memory of an evicted block becomes free this
+  // much later.
   Ns run_ahead_ns = 0;
 };
 

@@ -15,10 +15,10 @@ namespace thimble::schedule {
 namespace {
 
 constexpr Ns kLeastPart = 1000;            // of the step: no pause grows by less
-constexpr Ns kGrowth = 8;                  // nor by less than such a part of all pauses together
-constexpr std::uint64_t kRoundWork = 200;  // for each op and block, against one op looked at
-constexpr int kMostRounds = 300;           // until pauses are enough
-constexpr int kShrinks = 6;                // halvings of the way from no pauses to all
+constexpr Ns kGrowth = 8;                  // nor by less than this part of all pauses
+constexpr std::uint64_t kRoundWork = 200;  // for each op and block, in units of one op visited
+constexpr int kMostRounds = 300;           // most attempts
+constexpr int kShrinks = 6;                // steps of bisection between no pauses and all
 
 Ns SumOf(const std::vector<Ns>& pauses) {
   return std::accumulate(pauses.begin(), pauses.end(), Ns{0});
@@ -36,7 +36,7 @@ bool PauseSearch::AddWhatIsMissing(const ScheduleBuilder& builder, std::int32_t 
   for (const Swap& swap : builder.swaps()) gone.emplace(swap.block, swap.after);
   const Window* best = nullptr;
   ScheduleBuilder::Lack best_lack;
-  __int128 best_cost = 0;  // nanoseconds for all of the excess
+  __int128 best_cost = 0;  // nanoseconds for the whole excess
   for (const Window& window : windows) {
     if (!window.Spans(op, count) || gone.contains({window.block, window.after})) continue;
     const std::int32_t at = op > window.after ? op : op + count;
@@ -52,7 +52,7 @@ bool PauseSearch::AddWhatIsMissing(const ScheduleBuilder& builder, std::int32_t 
   if (best == nullptr) return false;
   const Ns least = std::max(StepNs(problem_) / kLeastPart, SumOf(*pauses) / kGrowth) + 1;
   const std::int32_t ops = static_cast<std::int32_t>(pauses->size());
-  // A pause that is over the limit itself is not helped by being longer: the op before it waits.
+  // If a pause itself is over the limit, a longer one does not help: the op before it must wait.
   const bool is_pause = paused.place[paused.OpAt(op) % ops] != op;
   const std::int32_t waits = (paused.OpAt(op) + ops - (is_pause ? 1 : 0)) % ops;
   if (best_lack.out > 0 || best_lack.in == 0) {
@@ -86,7 +86,7 @@ std::optional<Schedule> PauseSearch::Keep(const Rule& rule, std::int64_t limit, 
   const std::uint64_t end = work_ + max_work;
   std::vector<Ns> pauses(problem_.ops.size());
   std::optional<Schedule> best;
-  // A round more than `most` allows: shrinking may get there.
+  // The sum may exceed `most` by a quarter, because shrinking may get below it.
   for (int round = 0; round < kMostRounds && !best && !pauses.empty(); ++round) {
     if (SumOf(pauses) > most + most / 4 || work_ >= end) break;
     best = Try(rule, limit, &pauses);

@@ -1,9 +1,9 @@
-// Keeps a limit at the price of time: where an op would have too much, it waits, until what is idle
-// has left; and where a block comes back too late, the op that needs it waits.
+// Keeps a limit at the price of time. An op over the limit waits until idle blocks have left, and
+// an op whose block comes back too late waits for it.
 //
-// Every round plans the step with the pauses it has so far, as if they were ops. If an op is still
-// over the limit, the block that would be gone then for the least time gets the time it lacks. At
-// the end, all pauses shrink together as far as the limit is still kept.
+// Every round plans the step with the pauses found so far, as if they were ops. If an op is still
+// over the limit, the block that needs the least extra time to be gone then gets that time. At the
+// end, all pauses shrink together as far as the limit allows.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ class PauseSearch {
   PauseSearch(const Problem& problem, const Machine& machine)
       : problem_(problem), machine_(machine) {}
 
-  // A schedule within `limit` whose pauses are `most` together or less. Nothing if none is found
-  // before `max_work` is done.
+  // A schedule within `limit` whose pauses sum to at most `most`. nullopt if none is found within
+  // `max_work`.
   std::optional<Schedule> Keep(const Rule& rule, std::int64_t limit, Ns most,
                                std::uint64_t max_work);
 
   std::uint64_t work() const { return work_; }
 
  private:
-  // With these pauses; if the limit is not kept, adds what is missing most to them.
+  // Plans with these pauses. If the limit is not kept, adds the pause that is missing most.
   std::optional<Schedule> Try(const Rule& rule, std::int64_t limit, std::vector<Ns>* pauses);
   bool AddWhatIsMissing(const ScheduleBuilder& builder, std::int32_t op, std::int64_t limit,
                         const std::vector<Window>& windows, const PausedStep& paused,

@@ -15,7 +15,7 @@ struct Span {
   Ns end = 0;
 };
 
-// The part of the step over which pauses are spread.
+// The part of the step that gets pauses.
 Span SpanOf(const Problem& problem, Spread spread) {
   const Timeline timeline(problem);
   const auto highest =
@@ -37,7 +37,7 @@ Span SpanOf(const Problem& problem, Spread spread) {
   return {0, timeline.period()};
 }
 
-// What should have been given by now, if pauses were spread evenly.
+// The sum of pauses up to here if they were spread evenly.
 Ns Due(Span span, Ns now, Ns sum) {
   if (now >= span.end) return sum;
   if (now <= span.begin) return 0;
@@ -96,7 +96,7 @@ PausedStep AddPauses(const Problem& problem, const std::vector<Ns>& pauses) {
   paused.problem.blocks = problem.blocks;
   for (Block& block : paused.problem.blocks) {
     for (std::int32_t& touch : block.touches) touch = move(touch);
-    // It is freed before the pause, not after it: then an op waits without it.
+    // The block is freed before the pause, so that the op waits without it.
     if (block.dies != Block::kLives) block.dies = move(block.dies - 1) + 1;
   }
   return paused;

@@ -15,12 +15,12 @@
 namespace thimble::schedule {
 namespace {
 
-// The first rule looks for its target everywhere below the best peak so far, the others only in the
-// uppermost part of that: they are all about as good.
+// The first rule searches for its target everywhere below the best peak so far, the others only in
+// the top part of that range, because all rules are about equally good.
 constexpr int kHalvings = 12;
 constexpr int kHalvingsNearby = 8;
 constexpr std::int64_t kNearby = 16;  // a part of the peak
-// Then the best is varied, to come below it by a part of it: a smaller one where nothing is found.
+// Then varies the best schedule to lower its peak by a part; by a smaller part if nothing is found.
 constexpr int kRounds = 30000;
 constexpr int kPatience = 128;  // rounds
 constexpr std::int64_t kFirstPart = 64;
@@ -34,7 +34,7 @@ std::int64_t BytesCopied(const Schedule& schedule) {
   return schedule.bytes_out + schedule.bytes_in;
 }
 
-// The first rules of the two orders, for pauses where they are needed.
+// The first rule of each order, for pauses where they are needed.
 constexpr std::array<Rule, 2> kPauseRules = {
     {{Rule::Next::kWorst, Rule::By::kArea}, {Rule::Next::kFirst, Rule::By::kArea}}};
 
@@ -50,18 +50,18 @@ class Search {
   void Grant(std::uint64_t work) { left_ = work; }
   bool is_over() const { return left_ == 0; }
 
-  // The lowest peak that the first so many rules find below that of `best`, in `best`.
+  // Puts into `best` the lowest peak below it that the first `rules` rules find.
   void Lower(const Problem& problem, std::size_t rules, const std::string& suffix, Schedule* best);
-  // A schedule within `limit` that copies as little as can be found.
+  // The schedule within `limit` with the fewest copied bytes that the search finds.
   std::optional<Schedule> Within(const Problem& problem, std::int64_t limit);
-  // The first one that is found, by the cheap rules, whatever work is left.
+  // The first schedule that the cheap rules find, even if no work is left.
   std::optional<Schedule> AnyWithin(const Problem& problem, std::int64_t limit,
                                     const std::string& suffix);
 
  private:
   void Vary(const std::vector<Window>& windows, std::int64_t floor, TargetSearch& search,
             Schedule* best);
-  // What no op needs is not copied.
+  // Removes copies that no op needs.
   static Schedule Finish(ScheduleBuilder builder, std::int64_t limit, std::string policy) {
     builder.DropUnneeded(limit);
     return builder.ToSchedule(std::move(policy));
@@ -177,8 +177,8 @@ std::optional<Schedule> WithinAt(std::int64_t slowdown, const Problem& problem, 
   return std::nullopt;
 }
 
-// The least slowdown below `most` with which the limit is kept: raised until it is, then
-// halved.
+// The least slowdown below `most` that keeps the limit: raises it until the limit is kept, then
+// bisects.
 std::optional<Schedule> SpreadSlowdown(const Problem& problem, std::int64_t limit,
                                        std::int64_t most, Search& search) {
   constexpr std::int64_t kFirst = 20000;
@@ -199,7 +199,7 @@ std::optional<Schedule> SpreadSlowdown(const Problem& problem, std::int64_t limi
   return best;
 }
 
-// By pauses where they are needed, and by pauses that are spread.
+// Tries pauses where they are needed, and pauses that are spread.
 std::optional<Schedule> SlowDown(const Problem& problem, const Machine& machine, std::int64_t limit,
                                  std::uint64_t max_work, Search& search) {
   PauseSearch pauses(problem, machine);
@@ -219,7 +219,7 @@ std::optional<Schedule> SlowDown(const Problem& problem, const Machine& machine,
   return best;
 }
 
-// The lowest limit that pauses keep which are no longer than `most` together.
+// The lowest limit that pauses of at most `most` in sum can keep.
 void LowerWithPauses(const Problem& problem, const Machine& machine, Ns most,
                      std::uint64_t max_work, Schedule* best) {
   PauseSearch pauses(problem, machine);
@@ -246,9 +246,9 @@ absl::StatusOr<Schedule> KeepLimit(const Problem& problem, const Machine& machin
   const std::int64_t lowest = LowestPeak(problem, FindWindows(problem));
   if (!best && lowest <= limit) best = SlowDown(problem, machine, limit, max_work / 2, search);
   if (best) return *std::move(best);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no schedule was found that keeps the limit of ", limit,
-                   " bytes; with every idle block on the host, ", lowest, " bytes are left"));
+  return absl::ResourceExhaustedError(absl::StrCat("no schedule was found that keeps the limit of ", limit,
+                                                   " bytes; with every idle block on the host, ",
+                                                   lowest, " bytes are left"));
 }
 
 }  // namespace

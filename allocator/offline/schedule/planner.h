@@ -1,11 +1,11 @@
-// Plans what leaves the device and when, so that a step of training needs less memory.
+// Plans which blocks leave the device and when, so that a step of training needs less memory.
 //
-//   scores   AutoSwap's four, as they are (autoswap.h): a plan is never worse than the best of them
-//   targets  a limit is bisected; for each one, whatever helps the op that is over it leaves, by
-//            different rules (target_search.h): every idle window of every block counts, and
+//   scores   AutoSwap's four, unchanged (autoswap.h): a plan is never worse than the best of them
+//   targets  bisects a limit; for each limit, evicts the blocks that help the ops above it, by
+//            different rules (target_search.h). It may use every idle window of every block, and
 //            copies of one step may run into the next
-//   varied   as long as there is work left, schedules like the best one (variation.h)
-//   pauses   where a slowdown is allowed, the same in a longer step (paused_step.h)
+//   varied   tries schedules like the best one while there is work left (variation.h)
+//   pauses   if a slowdown is allowed, the same in a longer step (paused_step.h)
 //
 // A pure function: no clock, and random choices that are the same in every run. The same input
 // gives the same schedule.
@@ -25,24 +25,24 @@ inline constexpr std::int64_t kMillion = 1000000;
 inline constexpr std::int64_t kMostSlowdown = 10 * kMillion;  // in parts per million of a step
 
 struct Goal {
-  // The largest peak that is low enough, with as little slowdown and as few bytes copied as can be
-  // found. 0: as low as can be with `slowdown`.
+  // The largest peak that is low enough; then the plan has as little slowdown and as few copied
+  // bytes as the search finds. 0: the lowest peak within `slowdown`.
   std::int64_t limit = 0;
-  std::int64_t slowdown = 0;  // parts per million of a step that may be lost; only without a limit
+  std::int64_t slowdown = 0;  // allowed, in parts per million of a step; only without a limit
 };
 
 struct PlanOptions {
-  // Looks for something better up to here, in units of some nanoseconds: a few seconds together.
-  // What is begun is finished, and a limit that can be kept is kept whatever that takes.
+  // Stops improving the plan after this much work, in units of a few nanoseconds: a few seconds in
+  // all. It finishes what it has begun, and keeps a limit that can be kept at any cost.
   std::uint64_t max_work = 2000000000;
 };
 
-// `problem` has passed CheckProblem(). If no schedule within the limit is found, that is
-// kResourceExhausted, with the peak that no schedule can go below.
+// `problem` has passed CheckProblem(). kResourceExhausted if none is found within the limit; the
+// message has the lowest possible peak.
 absl::StatusOr<Schedule> PlanSwaps(const Problem& problem, const Machine& machine, const Goal& goal,
                                    const PlanOptions& options = {});
 
-// How much longer a step takes, in parts per million.
+// How much longer a step takes with swapping, in parts per million.
 std::int64_t SlowdownOf(const Problem& problem, const Schedule& schedule);
 
 }  // namespace thimble::schedule

@@ -1,8 +1,8 @@
-// What swapping is planned from: one step of training, which repeats for ever.
+// The input of swap planning: one step of training, which repeats forever.
 //
 //   op        0   1   2   3 | 4   5   6   7        ops run one after the other; with n of them, op
 //   weights   x       x     | x       x            n + k is op k of the next step (here n = 4)
-//   activation    x       x |     x       x        x: the block is touched, so it has to be there
+//   activation    x       x |     x       x        x: touches the block, so it must be there
 //   batch             x     | x       x     |      allocated in one step and freed in the next
 //
 // A block may be on the host between two touches, and between its last touch and its end. All
@@ -26,25 +26,25 @@ inline constexpr std::int64_t kLeastBytes = std::int64_t{1} << 20;  // smaller b
 
 struct Op {
   std::string name;
-  std::int32_t occurrence = 0;  // how many ops of this name came before it in the step
+  std::int32_t occurrence = 0;  // number of earlier ops of this name in the step
   Ns ns = 0;
-  std::int64_t live_bytes = 0;     // most that is allocated while it runs, if nothing leaves
-  std::int64_t waiting_bytes = 0;  // what is allocated before it asks for memory
+  std::int64_t live_bytes = 0;     // most allocated while it runs, if no block leaves
+  std::int64_t waiting_bytes = 0;  // allocated before it requests memory
 };
 
-// A block, or a part of one that may leave alone. Every op is known that touches it.
+// A block, or a part of one that may leave alone. All ops that touch it are known.
 struct Block {
   std::int64_t bytes = 0;
   std::int64_t offset = 0;            // of a part: from the block's first byte
-  std::uint64_t key = 0;              // who asked for it
+  std::uint64_t key = 0;              // of its caller
   std::uint64_t id = 0;               // in the recording
   std::vector<std::int32_t> touches;  // ops, ascending; the first is below n, all are below 2n
-  bool is_cyclic = false;             // it is there in every step: touched again at touches[0] + n
-  std::int32_t dies = kLives;         // the op before which it is freed, if that is known
+  bool is_cyclic = false;             // lives through every step: touched again at touches[0] + n
+  std::int32_t dies = kLives;         // the op before which it is freed, if known
   static constexpr std::int32_t kLives = -1;
 };
 
-// Bytes per second. 0: not known.
+// Bytes per second. 0: unknown.
 struct Bus {
   std::int64_t out = 0;
   std::int64_t in = 0;
@@ -56,7 +56,7 @@ struct Problem {
   Bus measured;  // while the step was recorded
 };
 
-// What a problem must be before it is planned. The first value that is wrong is named.
+// A problem must pass this check before planning. The error names the first wrong value.
 [[nodiscard]] absl::Status CheckProblem(const Problem& problem);
 
 Ns StepNs(const Problem& problem);

@@ -1,5 +1,5 @@
-// What planning comes to: which block leaves after which op, and when it has to be back. It is data
-// for whoever runs it, once per step and for ever.
+// The result of planning: which block leaves after which op, and when it must be back. A program
+// can run it in every step, forever.
 //
 //   ops        ... [ after ] [     ] [ gone_from ] ... [ gone_until ] [     ] [ before ] ...
 //   out engine              [ copy out ]
@@ -25,11 +25,11 @@ namespace thimble::schedule {
 // Ops are numbered as in Problem: those of the next step are n and above, and so are times.
 struct Swap {
   std::int32_t block = 0;   // index into Problem::blocks
-  std::int32_t after = 0;   // the last op before that touches it; below n
-  std::int32_t before = 0;  // the next one that does
+  std::int32_t after = 0;   // the last op that touches it before it leaves; below n
+  std::int32_t before = 0;  // the next op that touches it
   bool returns = true;
   Ns out_ns = 0;  // when the copy out begins
-  Ns in_ns = 0;   // and the copy in; if it does not return, when `before` begins
+  Ns in_ns = 0;   // when the copy in begins; when `before` begins if it does not return
   // The block takes no memory for ops [gone_from, gone_until): none, if it is gone only while
   // gone_from waits.
   std::int32_t gone_from = 0;
@@ -38,12 +38,12 @@ struct Swap {
 
 struct Schedule {
   std::vector<Swap> swaps;      // in the order of out_ns
-  std::vector<Ns> starts;       // of every op; later than without swapping where one has to wait
+  std::vector<Ns> starts;       // of every op; later than without swapping if it waits
   Ns step_ns = 0;               // of a whole step with swapping
-  std::int64_t peak_bytes = 0;  // most that is on the device at once
+  std::int64_t peak_bytes = 0;  // most on the device at once
   std::int64_t bytes_out = 0;   // copied in a step
   std::int64_t bytes_in = 0;
-  std::string policy;  // which of the searches found it
+  std::string policy;  // the search that found it
 };
 
 }  // namespace thimble::schedule

@@ -36,7 +36,7 @@ std::optional<ScheduleBuilder::Lack> ScheduleBuilder::LackFor(const Window& wind
                                                               std::int32_t op) const {
   const std::int64_t bytes = problem_.blocks[window.block].bytes;
   const Ns out_ns = OutNs(machine_, bytes);
-  // What is not free within a step never is.
+  // If the engine has no room within one period, it never has.
   const Ns period = timeline_.period();
   const Ns begin = timeline_.End(window.after);
   const std::optional<Ns> out = out_.Earliest(begin, out_ns, begin + period + out_ns);
@@ -49,7 +49,7 @@ std::optional<ScheduleBuilder::Lack> ScheduleBuilder::LackFor(const Window& wind
   const Ns from = std::max(gone, timeline_.End(op));
   const std::optional<Ns> in = in_.Earliest(from, in_ns, from + period + in_ns);
   if (!in) return std::nullopt;
-  // Whatever the op waits, the end of the window waits, too.
+  // If the op waits, the end of the window moves by the same time.
   lack.in = std::max<Ns>(0, *in + in_ns - timeline_.Start(window.before) - lack.out);
   return lack;
 }

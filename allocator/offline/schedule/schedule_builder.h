@@ -1,4 +1,4 @@
-// A schedule in the making: what the two copy engines do, and what is left on the device.
+// Builds a schedule: keeps what the two copy engines do, and how much stays on the device.
 //
 // An op counts a block as gone only if the block is gone for all of it: its copy out ended before
 // (run-ahead included), its copy in begins after.
@@ -21,13 +21,13 @@ class ScheduleBuilder {
   // All three must outlive it.
   ScheduleBuilder(const Problem& problem, const Machine& machine, const Timeline& timeline);
 
-  // The longest absence that the engines still allow in `window`: out as early as can be, and in as
-  // late as can be. Nothing if no op would gain. More builder never make an absence longer.
+  // The longest absence that the engines still allow in `window`: out as early, and in as late, as
+  // possible. nullopt if no op would gain. Adding swaps never makes an absence longer.
   std::optional<Swap> Place(const Window& window) const;
   void Add(const Swap& swap);
 
-  // What time is missing for the block of `window` to be gone while op `op` runs, which is in it:
-  // before that op for the copy out, and before the end of the window for the copy in.
+  // The time that is missing for the block of `window` to be gone while op `op` runs, an op in the
+  // window: before that op for the copy out, and before the end of the window for the copy in.
   struct Lack {
     Ns out = 0;
     Ns in = 0;
@@ -42,7 +42,7 @@ class ScheduleBuilder {
   std::int64_t peak() const;
   const std::vector<Swap>& swaps() const { return swaps_; }
 
-  // With swaps in the order in which they leave.
+  // Sorts the swaps in the order in which their blocks leave.
   Schedule ToSchedule(std::string policy) const;
 
  private:

@@ -53,7 +53,7 @@ absl::StatusOr<Machine> ParseBus(absl::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == absl::string_view::npos) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "bus ", Quote(text), " is not known: write 13, 24, or OUT/IN in GB/s, as 55/55"));
+        "bus ", Quote(text), " is not known: write 13, 24, or OUT/IN in GB/s, such as 55/55"));
   }
   THIMBLE_ASSIGN_OR_RETURN(machine.out_bytes_per_second,
                            ParseScaled("bus: out in GB/s", text.substr(0, slash), 0.1, 10000, 1e9));
@@ -81,8 +81,8 @@ absl::StatusOr<Settings> ReadSettings(
     } else if (key == "run_ahead_ms") {
       THIMBLE_ASSIGN_OR_RETURN(settings.machine.run_ahead_ns, ParseRunAhead(value));
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Quote(key), " is no setting: write limit, slowdown, bus or run_ahead_ms"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          Quote(key), " is not a setting: write limit, slowdown, bus or run_ahead_ms"));
     }
   }
   if (goals > 1) {
@@ -97,7 +97,7 @@ Machine MachineFor(const Problem& problem, const Settings& settings) {
   Machine machine;
   machine.out_bytes_per_second = measured.out;
   machine.in_bytes_per_second = measured.in;
-  machine.out_latency_ns = machine.in_latency_ns = 0;  // they are in what was measured
+  machine.out_latency_ns = machine.in_latency_ns = 0;  // included in the measured speed
   machine.run_ahead_ns = settings.machine.run_ahead_ns;
   return machine;
 }

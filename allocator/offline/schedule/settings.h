@@ -1,4 +1,4 @@
-// Reads what people set: limits, slowdowns, machines. A refusal quotes the value and says what to
+// Reads users' settings: limits, slowdowns, machines. An error quotes the value and says what to
 // write instead.
 #pragma once
 
@@ -23,18 +23,18 @@ absl::StatusOr<std::int64_t> ParseSlowdown(absl::string_view text);
 // Milliseconds, "2" or "0.5", from 0 to 10000.
 absl::StatusOr<Ns> ParseRunAhead(absl::string_view text);
 
-// "13" (PCIe 3, as AutoSwap measured it: what a Machine is by default), "24" (PCIe 4: 24 GB/s and
-// 10 us either way), or OUT/IN in GB/s, as "55/55", with the latencies of "24".
+// "13" (PCIe 3, as AutoSwap measured it, the default Machine), "24" (PCIe 4: 24 GB/s and 10 us
+// either way), or OUT/IN in GB/s, such as "55/55", with the latencies of "24".
 absl::StatusOr<Machine> ParseBus(absl::string_view text);
 
 struct Settings {
   Machine machine;
-  bool has_bus = false;  // somebody said which; else the one that was measured is meant, if any
+  bool has_bus = false;  // the user chose one; else the measured one counts, if any
   Goal goal;
 };
 
-// limit, slowdown, bus and run_ahead_ms, as above; not both a limit and a slowdown. Without any: no
-// slowdown, and the bus that was measured, or 13.
+// Reads limit, slowdown, bus and run_ahead_ms, as above; a limit and a slowdown exclude each other.
+// Without settings: no slowdown, and the measured bus, or else 13.
 absl::StatusOr<Settings> ReadSettings(
     const std::vector<std::pair<std::string, std::string>>& values);
 

@@ -60,7 +60,7 @@ class Recording {
  private:
   struct Life {
     schedule::Block block;
-    std::int64_t born = 0;  // number of the step; that of the problem is 0
+    std::int64_t born = 0;  // number of its step; the problem's step is 0
     bool is_old = false;    // allocated before the step of the problem
     bool is_live = true;
     std::string first;                // access, by op, occurrence and place among its blocks
@@ -145,7 +145,7 @@ void Recording::Free(const TraceOp& op) {
   if (highest_ == 0) waiting_ = bytes_;
 }
 
-// What comes after the last access of a step belongs to the first op of the next.
+// Events after the last access of a step belong to the first op of the next.
 void Recording::CloseTheCircle() {
   schedule::Op& first = problem_.ops.front();
   first.live_bytes = std::max({first.live_bytes, highest_, bytes_});
@@ -157,8 +157,8 @@ void Recording::CloseTheCircle() {
   }
 }
 
-// Of what was allocated in the step before and freed in this one, and what was allocated in this
-// one and is left: the same first access, the same block.
+// Matches blocks that were allocated in the step before and freed in this one with blocks that were
+// allocated in this step and are left: those with the same first access are one block.
 void Recording::JoinLives() {
   absl::flat_hash_map<std::string, Life*> left;
   for (Life& life : lives_) {
@@ -202,7 +202,7 @@ schedule::Problem Recording::Read() && {
   return std::move(problem_);
 }
 
-// 0 if too little was copied to tell.
+// 0 if too few bytes were copied to measure it.
 std::int64_t PerSecond(Bytes bytes, std::uint64_t ns) {
   constexpr Bytes kEnough = 64 * kMiB;
   if (bytes < kEnough || ns == 0) return 0;
@@ -214,7 +214,7 @@ std::int64_t PerSecond(Bytes bytes, std::uint64_t ns) {
 absl::StatusOr<schedule::Problem> SwapProblemFromTrace(const Trace& trace, absl::string_view name) {
   if (trace.accesses.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(Quote(name), " has no O lines: swapping is planned from what ops access"));
+        absl::StrCat(Quote(name), " has no O lines: swap planning needs the accesses of ops"));
   }
   if (trace.max_live_bytes > static_cast<Bytes>(schedule::kMaxBytes)) {
     return absl::InvalidArgumentError(

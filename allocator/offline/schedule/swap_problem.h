@@ -1,8 +1,8 @@
-// From a trace with accesses to what swapping is planned from.
+// Turns a trace with accesses into the input of swap planning.
 //
-// One step is taken: the last one between two S lines that has at least half as many accesses as
-// any other, because a program does more than train; with one S line what comes after it, and
-// without any the whole trace from its first access on. A block is
+// It takes one step: the last one between two S lines that has at least half as many accesses as
+// any other, because a program does more than train. With one S line it takes the rest of the
+// trace, and without any the whole trace from its first access on. A block is
 //
 //   cyclic              if it is there when the step begins and when it ends: weights
 //   of the step         if it is allocated and freed in it: activations
@@ -10,7 +10,7 @@
 //                       what is freed in this step is found again among what is left over by its
 //                       first access, and the two are one block
 //
-// Blocks below 1 MiB and blocks without an access never leave: they are in the sums alone.
+// Blocks below 1 MiB and blocks without an access never leave: they count only in the sums.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -20,10 +20,10 @@
 
 namespace thimble {
 
-// What is wrong is told with `name`. The result has passed schedule::CheckProblem().
+// Errors begin with `name`. The result has passed schedule::CheckProblem().
 absl::StatusOr<schedule::Problem> SwapProblemFromTrace(const Trace& trace, absl::string_view name);
 
-// The same for a file, text or event log: logs of arenas that swap have accesses.
+// The same for a file: a text trace, or an event log of an arena that swaps, which has accesses.
 absl::StatusOr<schedule::Problem> ReadSwapProblem(const std::string& path);
 
 }  // namespace thimble

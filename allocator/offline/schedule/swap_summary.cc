@@ -14,7 +14,7 @@ namespace {
 
 using Planned = std::pair<schedule::Problem, schedule::Schedule>;
 
-// Whether `a` comes nearer to the goal.
+// Whether `a` is closer to the goal than `b`.
 bool IsBetter(const schedule::Schedule& a, const schedule::Schedule& b,
               const schedule::Goal& goal) {
   if (goal.limit == 0 && a.peak_bytes != b.peak_bytes) return a.peak_bytes < b.peak_bytes;
@@ -22,7 +22,7 @@ bool IsBetter(const schedule::Schedule& a, const schedule::Schedule& b,
   return a.bytes_out + a.bytes_in < b.bytes_out + b.bytes_in;
 }
 
-// With blocks as they are, and in parts where that makes a difference.
+// Plans with whole blocks, and with parts if some block is large enough.
 absl::StatusOr<Planned> Plan(const schedule::Problem& problem, const schedule::Machine& machine,
                              const schedule::Goal& goal) {
   schedule::Problem parts = schedule::SplitBlocks(problem);

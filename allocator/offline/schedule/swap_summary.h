@@ -1,4 +1,4 @@
-// A swap plan and what it comes to.
+// A swap plan and its figures.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace thimble {
 
 struct SwapSummary {
-  schedule::Problem problem;  // what the schedule is about: blocks of the trace, or parts of them
-  schedule::Machine machine;  // and which machine it is for
+  schedule::Problem problem;  // blocks of the trace, or parts of them
+  schedule::Machine machine;  // the machine that the schedule is for
   schedule::Schedule schedule;
   std::int64_t peak_before = 0;
   std::int64_t slowdown = 0;  // parts per million
@@ -23,7 +23,7 @@ struct SwapSummary {
 absl::StatusOr<SwapSummary> SummarizeSwaps(const schedule::Problem& problem,
                                            const schedule::Settings& settings);
 
-// The peak that AutoSwap comes to by one of its scores, without slowdown; checked as well.
+// The peak of AutoSwap with one of its scores, without slowdown. Its schedule is checked, too.
 absl::StatusOr<std::int64_t> AutoSwapPeak(schedule::Score score, const schedule::Problem& problem,
                                           const schedule::Machine& machine, std::int64_t limit);
 

@@ -7,8 +7,8 @@
 namespace thimble::schedule {
 namespace {
 
-constexpr std::uint64_t kPlaceWork = 100;  // against one op looked at
-constexpr Ns kLeastWeight = 100;           // so that ops without duration count, too
+constexpr std::uint64_t kPlaceWork = 100;  // in units of one op visited
+constexpr Ns kLeastWeight = 100;           // so that ops without a duration count, too
 
 }  // namespace
 
@@ -78,7 +78,7 @@ TargetSearch::Wide TargetSearch::Evaluate(const Rule& rule, const Swap& swap, st
   constexpr Wide kPrecision = 1024;
   const std::int64_t bytes = problem_.blocks[swap.block].bytes;
   const Wide duration = swap.in_ns - swap.out_ns;
-  // A block that does not return costs the bus half of what others do.
+  // A block that does not return costs half as much bus time as others.
   const Wide factor = swap.returns ? 1 : 2;
   if (rule.by == Rule::By::kArea) return factor * duration * bytes;
   if (rule.by == Rule::By::kTime) return factor * duration;

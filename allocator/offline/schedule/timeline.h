@@ -1,4 +1,4 @@
-// When the ops of a step run, if nothing waits: back to back, and again and again.
+// When the ops of a step run if none waits: back to back, step after step.
 #pragma once
 
 #include <vector>

@@ -45,8 +45,8 @@ class Checker {
   Ns Gone(const Swap& swap) const { return OutEnd(swap) + machine_.run_ahead_ns; }
 
   absl::Status Fields(const Swap& swap) const;
-  // Every touch of the block against the time from the beginning of its copy out to the end of its
-  // copy in. `shift`: of ops, to the lifetime that the swap is about.
+  // Checks that the block is not touched between the start of its copy out and the end of its copy
+  // in. `shift` moves ops to the lifetime of this swap.
   absl::Status TouchesOf(const Swap& swap) const;
   absl::Status TouchesOf(const Swap& swap, std::int64_t shift) const;
 
@@ -81,7 +81,7 @@ absl::Status Checker::Fields(const Swap& swap) const {
   if (swap.after < 0 || swap.after >= count_ || swap.before <= swap.after ||
       swap.before >= (kSteps - 1) * count_) {
     return Wrong(absl::StrCat(who, " leaves after op ", swap.after, " and is back before op ",
-                              swap.before, ": that is no window"));
+                              swap.before, ": that is not a window"));
   }
   if (swap.out_ns < End(swap.after)) {
     return Wrong(absl::StrCat(who, " leaves at ", swap.out_ns, " ns, before ", Name(swap.after),
@@ -105,8 +105,8 @@ absl::Status Checker::Fields(const Swap& swap) const {
   return absl::OkStatus();
 }
 
-// A block that is allocated anew in every step may have several touches that are the same op: then
-// one of them has to fit.
+// A block that is allocated anew in every step may have several touches by the same op. One of them
+// must fit.
 absl::Status Checker::TouchesOf(const Swap& swap) const {
   absl::Status status = Wrong(absl::StrCat(Name(swap.after), ", after which block ", swap.block,
                                            " leaves, does not touch it"));
@@ -124,7 +124,7 @@ absl::Status Checker::TouchesOf(const Swap& swap, std::int64_t shift) const {
   for (const std::int32_t touch : block.touches) {
     for (std::int64_t step = 0; step < (block.is_cyclic ? kSteps : 1); ++step) {
       const std::int64_t op = touch + shift + step * count_;
-      if (op < 0) continue;  // over before the step begins
+      if (op < 0) continue;  // ended before the step begins
       if (Begin(op) < InEnd(swap) && End(op) > swap.out_ns) {
         return Wrong(absl::StrCat(Name(op), " touches block ", swap.block, " at ", Begin(op),
                                   " ns, while it is away from ", swap.out_ns, " to ", InEnd(swap)));
@@ -173,12 +173,12 @@ absl::Status Checker::Engine(bool out) const {
   return absl::OkStatus();
 }
 
-// A sweep through one step of the circle. Every change of what is on the device is an event.
+// Sweeps through one step of the circle. Every change of the bytes on the device is an event.
 absl::Status Checker::Residency() const {
   std::vector<std::pair<Ns, std::int64_t>> events;  // time within the step, change
   std::int64_t bytes = problem_.ops.back().live_bytes;
   for (std::int64_t op = 0; op < count_; ++op) {
-    // From the end of the op before on it waits, then it runs.
+    // It waits from the end of the op before it, then runs.
     const Op& before = problem_.ops[(op + count_ - 1) % count_];
     const Ns ended = op == 0 ? End(count_ - 1) : End(op - 1);
     const std::int64_t waiting = std::min(problem_.ops[op].waiting_bytes, before.live_bytes);

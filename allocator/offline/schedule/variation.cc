@@ -15,7 +15,7 @@ TargetSearch::Weights Variation::WeightsLike(const std::vector<Window>& windows,
   constexpr std::uint32_t kPreference = 4;
   constexpr std::size_t kEighths = 8;
   const std::uint32_t kept = Index(kEighths);
-  std::set<std::pair<std::int32_t, std::int32_t>> preferred;  // block, and after which op
+  std::set<std::pair<std::int32_t, std::int32_t>> preferred;  // block and op after which it leaves
   for (const Swap& swap : best.swaps) {
     if (Index(kEighths) < kept) preferred.emplace(swap.block, swap.after);
   }

@@ -1,4 +1,4 @@
-// Random choices that are the same in every run, for searches near a good schedule.
+// Random choices for searches near a good schedule, the same in every run.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@ namespace thimble::schedule {
 
 class Variation {
  public:
-  // A number below `count`.
+  // A random number below `count`.
   std::uint32_t Index(std::size_t count);
 
-  // Weights that lead to schedules like `best`: its windows are preferred, but for some, and every
-  // window counts a little more than it does. Where several are nearly as good, others are tried.
+  // Weights that lead to schedules like `best`: they prefer a random part of its windows, and raise
+  // every window by a small random amount. So the search tries others where several are nearly as
+  // good.
   TargetSearch::Weights WeightsLike(const std::vector<Window>& windows, const Schedule& best);
 
  private:

@@ -1,4 +1,4 @@
-// Tools that read event logs.
+// The tools that read event logs.
 #include <algorithm>
 
 #include "allocator/arena/options.h"
