@@ -252,7 +252,7 @@ class Pages(unittest.TestCase):
             ("cut", 2, allocation, 0, "The log is incomplete: its process still runs, or did not"),
             ("damaged", 2, allocation + struct.pack("<6Q", 99, *[0] * 5), 1,
              "record 1 has kind 99"),
-            ("empty", 2, b"", 1, "Nothing was allocated"),
+            ("empty", 2, b"", 1, "has no allocations"),
             ("old", 1, allocation, 1, "")):
             with self.subTest(name):
                 log, page = self.folder / (name + ".log"), self.folder / (name + ".html")
@@ -262,7 +262,7 @@ class Pages(unittest.TestCase):
                 self.open(page)
                 self.assertIn(banner, self.text_of("#banners"))
                 if name == "old":
-                    self.assertIn("of version 1", self.text_of("#map-words"))
+                    self.assertIn("has version 1", self.text_of("#map-words"))
 
     def test_dark_pages_for_dark_systems(self):
         log, page = self.folder / "dark.log", self.folder / "dark.html"

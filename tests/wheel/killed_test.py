@@ -69,7 +69,7 @@ class Killed(unittest.TestCase):
         self.assertEqual(ended.returncode, -signal.SIGKILL)
         self.assertIn("killed by SIGKILL", ended.said[0])
         self.assertEqual(ended.said[-1],
-                         f"thimble: {page} was not written: there is nothing to show")
+                         f"thimble: {page} was not written: the run wrote no log")
         self.assertFalse(page.exists())
 
     def test_stats_tell_a_program_that_was_killed_to_its_last_event(self):

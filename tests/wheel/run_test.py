@@ -128,7 +128,7 @@ class Run(unittest.TestCase):
     def test_without_tensorflow_it_says_so(self):
         ended = self.thimble(SCATTERED, "--conf", "device:cpu,memory:64MiB", site=self.bare)
         self.assert_figures(ended, "CPU")
-        self.assertIn("is not known: TensorFlow is not installed", ended.said[1])
+        self.assertIn("would have needed: TensorFlow is not installed", ended.said[1])
 
     def test_a_log_that_was_cut_is_said_to_be(self):
         ended = self.thimble(SCATTERED + "for _ in range(5000): allocate(256)\nos._exit(0)",
@@ -224,7 +224,7 @@ class Run(unittest.TestCase):
         said = "\n".join(ended.said)
         self.assertIn("did not fit (limit)", said)
         self.assertIn("it fits with limit:18087936", said)
-        self.assertIn("the log does not tell what other settings would do", said)
+        self.assertIn("other settings cannot be tested", said)
         self.assertNotIn("plan:auto", said)
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):
