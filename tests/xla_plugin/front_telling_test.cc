@@ -1,4 +1,4 @@
-// What the front tells about memory, in the driver's words, and how it refuses.
+// What the front's driver functions return about memory, and how the front refuses requests.
 #include <map>
 #include <thread>
 
