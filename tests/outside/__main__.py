@@ -1,4 +1,4 @@
-"""Runs what others wrote, stock and on Thimble in every mode: see README.md."""
+"""Runs other people's programs, stock and on Thimble in every mode. See README.md."""
 
 import argparse
 import os

@@ -42,7 +42,7 @@ def shrunk(subject, program, seed, verdict, seconds):
 
 
 def examine(name, seed, features, modes, seconds):
-    """Verdicts on the program of a seed, and the text of each that fails, as small as can be."""
+    """Returns the verdicts on the program of a seed, and the shrunken text of each failing one."""
     subject = subject_of(name)
     program = subject.program(seed, features)
     verdicts = subject.judged(subject.source(program, seed), modes)
@@ -64,7 +64,7 @@ def replay(name, path, modes):
 
 
 class Tally:
-    """Counts verdicts, and tells those that fail."""
+    """Counts verdicts, and prints failing programs."""
 
     def __init__(self, options):
         self.options = options
@@ -105,7 +105,7 @@ class Tally:
 
 
 def corpus(options, subject):
-    """Programs of the corpus, but for those that wait for a repair."""
+    """Returns the programs of the corpus, except for those that wait for a repair."""
     waiting = set(subject.WAITING) - set(options.features)
     for path in sorted(pathlib.Path(options.corpus).glob("*.py")) if options.corpus else ():
         waits = WAITS_FOR.search(path.read_text(encoding="utf-8"))

@@ -58,7 +58,7 @@ PROGRAM = textwrap.dedent("""
             free(block_)
     core.destroy(arena)
 """)
-# The slowest of some draws of the timeline: all of it, and closer and closer.
+# The slowest of several draws of the timeline: all of it, then zooming in.
 DRAWS = """(() => {
   let slowest = 0;
   for (let i = 0; i < 12; ++i) {
