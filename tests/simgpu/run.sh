@@ -41,7 +41,7 @@ here=$0.runfiles/thimble/tests/simgpu
 [[ -d $here ]] || here=$(dirname "$0")
 here=$(cd "$here" && pwd)
 
-# A framework would only say that it sees no GPU, and go on without.
+# A framework would only say that it sees no GPU, and continue without one.
 "$here/driver/check_options" "$conf" || exit 2
 
 illegal=$(mktemp)

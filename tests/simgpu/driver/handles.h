@@ -1,5 +1,5 @@
-// Objects that a program knows by an opaque handle. Handles are numbers that are never used again,
-// not pointers: the use of a destroyed object is always seen, and never touches freed memory.
+// Objects that a program knows by an opaque handle. Handles are numbers that are never reused, not
+// pointers, so the use of a destroyed object is always detected and never touches freed memory.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class HandleTable {
     return objects_.size();
   }
 
-  // Handles given out before stay unknown.
+  // Earlier handles stay invalid.
   void Clear() {
     std::lock_guard<std::mutex> lock(mutex_);
     objects_.clear();
