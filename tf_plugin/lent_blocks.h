@@ -2,10 +2,10 @@
 //
 // TensorFlow lends XLA the buffers of the variables that a compiled function updates: it makes XLA
 // a second owner of each (PopulateExecutionInputBuffer() in its xla_launch_util.cc) and takes that
-// back only when the function has succeeded. One that fails, mostly for want of memory, frees them
-// while the variables still have them: the next tensors lie on top of the weights, and in the end
-// every such block is freed twice. So a lent block is not freed before it comes back. Then its
-// lender knows whether a variable still has it.
+// back only when the function has succeeded. If the function fails, mostly because memory ran out,
+// XLA frees them while the variables still have them: the next tensors lie on top of the weights,
+// and in the end every such block is freed twice. So a lent block is not freed before it comes
+// back. Then its lender knows whether a variable still has it.
 //
 // Thread-safe.
 #pragma once

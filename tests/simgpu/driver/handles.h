@@ -58,7 +58,8 @@ class HandleTable {
  private:
   // The first page is never mapped, and small numbers are special streams: stay far from both.
   static constexpr std::uintptr_t kFirst = 0x51000000;
-  static constexpr std::uintptr_t kStep = 16;  // whoever hides bits in a pointer may do so here
+  // Leaves low bits free for programs that hide bits in pointers.
+  static constexpr std::uintptr_t kStep = 16;
 
   static Handle ToHandle(std::uintptr_t number) {
     if constexpr (std::is_pointer_v<Handle>) {
