@@ -210,7 +210,7 @@ def main():
     parser.add_argument("--simulator", required=True, help="the program //tests/simgpu:run")
     parser.add_argument("--json", action="store_true", help="one object per program and allocator")
     parser.add_argument("--only", action="append", choices=PROGRAMS, metavar="PROGRAM",
-                        help=f"one of {', '.join(PROGRAMS)}; may be given again")
+                        help=f"one of {', '.join(PROGRAMS)}; may be repeated")
     # One job more than processors, because TensorFlow waits ten seconds before it gives up.
     parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
     options = parser.parse_args()
