@@ -1,4 +1,4 @@
-"""Adds up what `./dev test` ran: one line per failure, then 'N passed, N failed'.
+"""Sums up what `./dev test` ran: one line per failure, then 'N passed, N failed'.
 
 Reads a folder of Bazel event files (NAME.events) and verdicts of other checks (NAME.check). The
 exit status of Bazel alone is not enough: a test that skips itself passes for Bazel, but here a

@@ -16,11 +16,11 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::Var;
 
-// Rounded up to the smallest chunk an arena can have (option `chunk`), at the cost of a quarter: a
-// smaller block never leaves.
+// Blocks below this size never leave: they would have to be rounded up to the smallest chunk an
+// arena can have (option `chunk`), which would cost more than a quarter.
 constexpr std::size_t kSmallest = (std::size_t{64} << 10) / 5 * 4;
 
-constexpr int kDeepest = 4;  // lists of lists beyond that are not looked into
+constexpr int kDeepest = 4;  // deeper lists of lists are not searched
 
 void Add(const Tensor& tensor, int depth, Accesses* accesses);
 
@@ -90,7 +90,7 @@ void AddVariables(const OpKernel& kernel, OpKernelContext* context, Lock how, Ac
 }  // namespace
 
 const void* BlockOf(const Tensor& tensor) {
-  // Strings, handles and variants have destructors, which nobody announces: they must stay.
+  // Strings, handles and variants must stay: nobody announces when their destructors run.
   if (!tensorflow::DataTypeCanUseMemcpy(tensor.dtype())) return nullptr;
   auto* const buffer =
       const_cast<tensorflow::TensorBuffer*>(tensorflow::DMAHelper::buffer(&tensor));
@@ -110,7 +110,7 @@ Accesses InputsOf(const OpKernel& kernel, OpKernelContext* context) {
   Accesses accesses;
   bool resources = false;
   for (int i = 0; i < context->num_inputs(); ++i) {
-    // Not of the context: it knows no type for the input that Merge is missing.
+    // Ask the kernel, not the context: the context has no type for the input that Merge is missing.
     const DataType type = kernel.input_type(i);
     if (!context->has_input(i)) continue;
     if (type == tensorflow::DT_RESOURCE) {
@@ -130,7 +130,7 @@ Accesses ResultsOf(const OpKernel& kernel, OpKernelContext* context) {
   Accesses accesses;
   for (int i = 0; i < context->num_outputs(); ++i) {
     if (tensorflow::IsRefType(kernel.output_type(i))) continue;
-    const Tensor* const tensor = context->mutable_output(i);  // null if it failed, or was not asked
+    const Tensor* const tensor = context->mutable_output(i);  // null if it failed or is unused
     if (tensor != nullptr) Add(*tensor, /*depth=*/0, &accesses);
   }
   bool resources = false;
@@ -138,8 +138,8 @@ Accesses ResultsOf(const OpKernel& kernel, OpKernelContext* context) {
     if (kernel.input_type(i) == tensorflow::DT_RESOURCE) resources = true;
   }
   accesses.tensors = accesses.blocks.size();
-  // An op may say that it is done before it lets its variables go, as XLA's do where they fail.
-  // What is not looked at now stays until it is used next.
+  // An op may report that it is done while it still holds its variables, as XLA's ops do when they
+  // fail. A variable that is skipped here stays until its next use.
   if (resources) AddVariables(kernel, context, Lock::kIfFree, &accesses);
   return accesses;
 }

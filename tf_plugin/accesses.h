@@ -1,8 +1,8 @@
-// The blocks behind the tensors of an op: its inputs, its outputs and its variables, whether they
-// come as they are or in lists of tensors.
+// Finds the blocks behind an op's inputs, outputs and variables, also those inside lists of
+// tensors.
 //
 // A block is known by the address of a tensor's root buffer: slices and reshaped tensors share it.
-// Blocks that no arena would move are left out.
+// Blocks that no arena would move are omitted.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace thimble::tf {
 using Blocks = absl::InlinedVector<const void*, 16>;
 
 struct Accesses {
-  Blocks blocks;            // of tensors, then of variables
-  std::size_t tensors = 0;  // how many of them are of tensors
-  // Something is among them that cannot be looked into, and in which tensors may be kept: a
-  // resource that is no variable, or a variant that is no list.
+  Blocks blocks;            // those of tensors first, then those of variables
+  std::size_t tensors = 0;  // how many of `blocks` belong to tensors
+  // An input or output is opaque and may hold tensors: a resource that is not a variable, or a
+  // variant that is not a list.
   bool opaque = false;
   bool references = false;  // a tensor came by reference
 
@@ -36,7 +36,8 @@ struct Accesses {
 // What an op is about to use.
 Accesses InputsOf(const tensorflow::OpKernel& kernel, tensorflow::OpKernelContext* context);
 
-// What an op has made. Variables are looked up again: an assignment gives them another block.
+// What an op has made. This looks variables up again, because an assignment gives them another
+// block.
 Accesses ResultsOf(const tensorflow::OpKernel& kernel, tensorflow::OpKernelContext* context);
 
 // The block of one tensor; null if it has none that could be moved.
@@ -44,7 +45,8 @@ const void* BlockOf(const tensorflow::Tensor& tensor);
 
 using VariablePtr = tensorflow::core::RefCountPtr<tensorflow::Var>;
 
-// The variable that input `index` is a handle of; null if it is none, or has not been made.
+// The variable whose handle is input `index`; null if the input is not such a handle or the
+// variable does not exist yet.
 VariablePtr VariableOf(tensorflow::OpKernelContext* context, int index);
 
 }  // namespace thimble::tf

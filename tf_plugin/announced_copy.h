@@ -1,4 +1,4 @@
-// Copies that are no ops: between host and device, or within a device.
+// Announces copies that are not ops: between host and device, or within a device.
 #pragma once
 
 #include <utility>
@@ -11,9 +11,9 @@
 
 namespace thimble::tf {
 
-// Calls copy(done) while the block of `source` is pinned; done(error) instead if it cannot be. Who
-// asked for the copy is not known, it may be Python: so `target` is exposed. Either may be null if
-// it is not on the device. `announcer` outlives the copy.
+// Pins the block of `source` and calls copy(done); if pinning fails, calls done(error) instead.
+// Exposes `target`, because Python may have asked for the copy. `source` or `target` is null if it
+// is not on the device. `announcer` outlives the copy.
 template <typename Copy>
 void AnnounceCopy(const Announcer& announcer, const tensorflow::Tensor* source,
                   const tensorflow::Tensor* target, tensorflow::StatusCallback done, Copy copy) {

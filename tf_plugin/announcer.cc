@@ -11,10 +11,10 @@
 namespace thimble::tf {
 namespace {
 
-// Whether the process has variables of TensorFlow 1, which ops get by reference. Another op may
-// give such a variable another buffer while one that has pinned the first runs, so both stay. The
-// only other references are to sums that TensorFlow 2 builds up within a step: in place, term by
-// term as they arrive.
+// Whether the process has variables of TensorFlow 1, which ops get by reference. While an op runs
+// with the buffer pinned, another op may give the variable a new buffer, so both stay. The only
+// other references are to sums that TensorFlow 2 builds within a step, in place, term by term as
+// they arrive.
 std::atomic<bool> reference_variables{false};
 
 }  // namespace
@@ -37,7 +37,7 @@ absl::Status Announcer::Pin(Span blocks, absl::string_view op, std::uint64_t ste
 void Announcer::Unpin(Span blocks, Span touched, unsigned flags) const {
   const thimble_status status = thimble_unpin(arena_, blocks.data(), blocks.size(), touched.data(),
                                               touched.size(), stream_, flags);
-  // They stay pinned: safe, and not worth an error of an op that went well.
+  // The blocks stay pinned, which is safe. The op itself succeeded, so it must not fail for this.
   if (status != THIMBLE_OK) LOG(ERROR) << "Thimble: " << thimble_last_error();
 }
 
@@ -63,8 +63,8 @@ bool AnnouncedUse::SharesVariable() const {
   return variable == nullptr || !variable->copy_on_read_mode.load();
 }
 
-// Whether XLA runs the function that is called: the type of such an op is that of any call, or the
-// name of the function.
+// Whether XLA runs the function that this op calls. The type of such an op is that of any call, or
+// the name of the function.
 bool AnnouncedUse::IsCompiled() const {
   bool compiled = false;
   return tensorflow::TryGetNodeAttr(kernel_->def(), "_XlaMustCompile", &compiled) && compiled;
@@ -108,7 +108,7 @@ bool AnnouncedUse::PinInputs() {
   return true;
 }
 
-// Whether the result of the function was a variable's buffer, and its caller has got a copy.
+// Whether the result of the function was a variable's buffer, so that its caller got a copy.
 bool AnnouncedUse::ReturnedCopy() {
   if (IsEager(*context_) || !context_->has_input(0)) return false;
   const tensorflow::Tensor& result = context_->input(0);
@@ -150,7 +150,7 @@ void AnnouncedUse::End() {
   const Accesses results = ResultsOf(*kernel_, context_);
   const absl::string_view name = kernel_->name_view();
   absl::Status status;
-  if (results.opaque && !exposes_) {  // what keeps tensors unseen may keep those that went in
+  if (results.opaque && !exposes_) {  // an opaque result may keep the inputs
     status = announcer_->Expose(inputs_.OfTensors(), name);
     exposes_ = true;
   }

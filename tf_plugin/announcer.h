@@ -1,9 +1,10 @@
 // Tells an arena which blocks an op uses, so that the bytes of the others may leave the device
 // (option `swap`).
 //
-// Around every op: its inputs and variables are pinned, it runs, they are unpinned and its results
-// named. From then on they may leave until an op wants them again. What others than ops of this
-// device may use is exposed instead, and stays. op_rules.h and accesses.h say what is what.
+// Around every op, an announcer pins the inputs and variables, lets the op run, unpins them and
+// names the results. From then on these blocks may leave until an op uses them again. Blocks that
+// anyone but an op of this device may use are exposed instead, and stay. op_rules.h and accesses.h
+// tell which are which.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +22,23 @@ namespace thimble::tf {
 // One per device. Thread-safe.
 class Announcer {
  public:
-  // `allocator` is that of the device, for what is said when memory runs out.
+  // `allocator` is the device's; its name and report go into out-of-memory errors.
   Announcer(thimble_arena* arena, TfAllocator* allocator) : arena_(arena), allocator_(allocator) {}
 
-  // In a child of a fork nothing moves any more, and there is nobody to tell.
+  // In a forked child nothing moves, so there is nothing to announce.
   bool IsInChild() const { return thimble_is_in_child(arena_) != 0; }
 
-  // Where ops are submitted to; before the first of them.
+  // Sets the stream to which ops are submitted; to be called before the first op.
   void SetStream(std::uint64_t stream) { stream_ = stream; }
 
   using Span = absl::Span<const void* const>;
 
-  // `op` names the user in what is said if memory runs out.
+  // `op` appears in the error if memory runs out.
   absl::Status Pin(Span blocks, absl::string_view op, std::uint64_t step, unsigned flags) const;
   void Unpin(Span blocks, Span touched, unsigned flags) const;
   absl::Status Expose(Span blocks, absl::string_view op) const;
 
-  // What TensorFlow does with the blocks of the device.
+  // How TensorFlow uses the device's blocks.
   BlockTable& blocks() const { return allocator_->blocks(); }
 
  private:
@@ -48,7 +49,7 @@ class Announcer {
   std::uint64_t stream_ = 0;
 };
 
-// One run of one op. End() must come before whoever waits for the op goes on.
+// One run of one op. Call End() before anything that waits for the op continues.
 class AnnouncedUse {
  public:
   AnnouncedUse(const Announcer* announcer, OpRule rule, tensorflow::OpKernel* kernel,
@@ -57,13 +58,13 @@ class AnnouncedUse {
   AnnouncedUse(const AnnouncedUse&) = delete;
   AnnouncedUse& operator=(const AnnouncedUse&) = delete;
 
-  // Whether an op needs one at all.
+  // Whether an op needs a Use at all.
   static bool Needs(OpRule rule, const tensorflow::OpKernelContext& context) {
     return rule != OpRule::kForwards || IsEager(context);
   }
 
-  // False: the op must not run. Memory is too short, and the context has the error, or all was
-  // done.
+  // False: the op must not run. Either memory is too short, and the context has the error, or its
+  // work is already done.
   bool Begin();
   void End();
 

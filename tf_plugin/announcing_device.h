@@ -1,5 +1,5 @@
-// A device of TensorFlow's that announces what its ops use. Only devices whose arena swaps are of
-// this class: without swapping, TensorFlow calls its own code.
+// A TensorFlow device that announces what its ops use. Only devices whose arena swaps have this
+// class; without swapping, TensorFlow calls its own code.
 #pragma once
 
 #include <memory>

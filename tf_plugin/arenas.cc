@@ -61,17 +61,17 @@ absl::StatusOr<thimble_arena*> OpenArena(const Settings& settings, DeviceSetting
     const thimble_status read = thimble_parse_size(settings.limit->c_str(), &limit);
     if (read != THIMBLE_OK) return ToStatus(read);
     if (device.limit != 0 && limit > device.limit) {
-      LOG(WARNING) << "Thimble: limit:" << *settings.limit << " is more than TensorFlow allows for "
-                   << "GPU:" << device.index << ", " << device.limit
-                   << " bytes: that is what counts.";
+      LOG(WARNING) << "Thimble: limit:" << *settings.limit << " is above the " << device.limit
+                   << " bytes that TensorFlow allows for GPU:" << device.index
+                   << "; the lower limit applies.";
     }
     device.limit = device.limit == 0 ? limit : std::min(device.limit, limit);
   }
   device.preallocate = settings.preallocate.value_or(device.preallocate);
   absl::StatusOr<thimble_arena*> arena = Create(settings, device);
   if (absl::IsResourceExhausted(arena.status()) && device.preallocate) {
-    LOG(WARNING) << "Thimble: " << device.limit << " bytes cannot be had in advance ("
-                 << arena.status().message() << "). They are taken when they are needed.";
+    LOG(WARNING) << "Thimble: " << device.limit << " bytes cannot be preallocated ("
+                 << arena.status().message() << "). Memory grows as needed instead.";
     device.preallocate = false;
     arena = Create(settings, device);
   }

@@ -13,16 +13,16 @@ namespace thimble::tf {
 // A failure of thimble.h with its text.
 absl::Status ToStatus(thimble_status status);
 
-// Most bytes the arena takes from its driver.
+// The most bytes that the arena takes from its driver.
 std::uint64_t LimitOf(thimble_arena* arena);
 
-// Makes the arena of one device. It is never destroyed: TensorFlow's last frees come when the
-// process ends, in any order. A limit in THIMBLE_CONF counts if it is lower than device.limit.
-// Memory that cannot be had in advance is taken when it is needed, with a warning, as BFC does.
-// kInvalidArgument: THIMBLE_CONF is wrong. kUnavailable: the device cannot be used this way.
+// Makes the arena of one device. It is never destroyed, because TensorFlow's last frees come at
+// process exit, in any order. The lower of THIMBLE_CONF's limit and device.limit applies. If
+// preallocation fails, the arena warns and grows as needed, as BFC does. kInvalidArgument:
+// THIMBLE_CONF is wrong. kUnavailable: the device cannot be used this way.
 absl::StatusOr<thimble_arena*> OpenArena(const Settings& settings, DeviceSettings device);
 
-// Makes `arena` the one that FindArena(index) gives.
+// Makes FindArena(index) return `arena`.
 void PublishArena(int index, thimble_arena* arena);
 thimble_arena* FindArena(int index);  // null: none
 

@@ -1,5 +1,5 @@
-// Replays a trace on the real tsl::BFCAllocator of the loaded TensorFlow, over memory that is not
-// there: BFC only computes with addresses.
+// Replays a trace on the real tsl::BFCAllocator of the loaded TensorFlow, without any memory behind
+// it: BFC only computes with addresses.
 #include "tf_plugin/bfc_replay.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class OneRegion final : public tsl::SubAllocator {
   bool taken_ = false;
 };
 
-// As TensorFlow sets it up for a GPU. To wait for frees would be in vain: there is one thread.
+// Set up as TensorFlow does for a GPU, but without waiting for frees: there is one thread.
 tsl::BFCAllocator::Options GpuOptions() {
   tsl::BFCAllocator::Options options;
   options.allow_growth = false;
@@ -94,7 +94,8 @@ bool Fits(const Trace& trace, std::uint64_t capacity) {
 
 std::uint64_t RoundUp(std::uint64_t bytes) { return (bytes + kQuantum - 1) / kQuantum * kQuantum; }
 
-// From the smallest capacity that could do, in growing strides up to one that does, then by halves.
+// Starts at the smallest capacity that could suffice, grows in longer and longer strides until one
+// does, then bisects.
 std::optional<std::uint64_t> FindFit(const Trace& trace) {
   constexpr std::uint64_t kFirstStrides = 256;  // the first is this part of the smallest capacity
   std::uint64_t too_small = RoundUp(std::max<std::uint64_t>(trace.max_live, 1));
@@ -114,7 +115,7 @@ std::optional<std::uint64_t> FindFit(const Trace& trace) {
   return enough;
 }
 
-// Lines that move no memory are skipped. "" or what is wrong.
+// Skips lines that move no memory. Returns "" or what is wrong.
 std::string Read(const char* path, Trace* trace) {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -149,7 +150,7 @@ std::string Read(const char* path, Trace* trace) {
 }
 
 std::string Fit(const char* path, std::uint64_t* bytes) {
-  // The search runs out of memory on purpose, and BFC would write a report about each time.
+  // The search runs out of memory on purpose; silence BFC's report about each time.
   absl::SetMinLogLevel(absl::LogSeverityAtLeast::kFatal);
   Trace trace;
   if (std::string error = Read(path, &trace); !error.empty()) return error;

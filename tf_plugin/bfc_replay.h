@@ -1,8 +1,8 @@
 /* libthimble_bfc.so: how much memory TensorFlow's own allocator would have needed.
  *
- * A library of its own, because it links TensorFlow and nothing else of Thimble: whoever asks loads
- * TensorFlow's framework library first. For a process that trains nothing: BFC's bookkeeping takes
- * 16 MB of host memory per GB of the device it plays.
+ * A library of its own, because it links TensorFlow and nothing else of Thimble. The caller loads
+ * TensorFlow's framework library first. Use it in a process that does not train: BFC's bookkeeping
+ * takes 16 MB of host memory per GB of device that it models.
  */
 #ifndef TF_PLUGIN_BFC_REPLAY_H_
 #define TF_PLUGIN_BFC_REPLAY_H_
@@ -15,7 +15,8 @@ extern "C" {
 
 /* The smallest memory, in steps of 2 MiB, in which TensorFlow's allocator, set up as for a GPU
  * without memory growth, serves the text trace at `path` (the tool `log` of thimble_offline.h
- * writes one) from its beginning to its end. NULL, or what is wrong; the text stays valid. */
+ * writes one) from its beginning to its end. Returns NULL or what is wrong; the text stays valid.
+ * */
 const char* thimble_bfc_fit(const char* path, uint64_t* bytes);
 
 #ifdef __cplusplus

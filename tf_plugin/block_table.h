@@ -1,4 +1,4 @@
-// What TensorFlow asked for, by address: sizes and ids that the core does not keep.
+// Records what TensorFlow asked for, by address: sizes and ids that the core does not keep.
 // Thread-safe; threads rarely meet, because each part of the table has a lock of its own.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace thimble::tf {
 struct RequestedBlock {
   std::size_t bytes = 0;  // as requested
   std::int64_t id = 0;
-  // Only known where devices announce what ops use (announcer.h).
-  bool exposed = false;   // others than ops may use it
-  bool variable = false;  // a variable was read from it
+  // Set only where devices announce what ops use (announcer.h).
+  bool exposed = false;   // something other than an op may use it
+  bool variable = false;  // its tensor was read from a variable
 };
 
 class BlockTable {
@@ -29,7 +29,7 @@ class BlockTable {
     part.blocks.insert_or_assign(address, block);
   }
 
-  // The entry that is gone now; nothing if there was none.
+  // Removes the entry and returns it; nothing if there was none.
   std::optional<RequestedBlock> Remove(const void* address) {
     Part& part = PartOf(address);
     absl::MutexLock lock(&part.mutex);
@@ -40,7 +40,7 @@ class BlockTable {
     return block;
   }
 
-  // change(&entry) if there is one.
+  // Calls change(&entry) if there is an entry.
   template <typename Change>
   void Update(const void* address, Change change) {
     Part& part = PartOf(address);
@@ -65,7 +65,7 @@ class BlockTable {
     absl::flat_hash_map<const void*, RequestedBlock> blocks ABSL_GUARDED_BY(mutex);
   };
 
-  // Blocks are multiples of 256 B apart; large ones of far more, so higher bits are mixed in.
+  // Blocks begin at multiples of 256 B, large ones at much larger multiples; so mix in higher bits.
   static std::size_t IndexOf(const void* address) {
     const auto unit = reinterpret_cast<std::uintptr_t>(address) / 256;
     return (unit ^ unit / 4096) % kParts;

@@ -25,12 +25,11 @@
 namespace thimble::tf {
 namespace {
 
-// The memory that TensorFlow's own CPU device says it has. Its graph optimizer computes sums in
-// another order for a graph that does not fit into that, so another figure would mean other
-// numbers.
+// The memory that TensorFlow's own CPU device reports. For a graph that does not fit into it, the
+// graph optimizer computes sums in another order, so a different figure would change results.
 constexpr tensorflow::Bytes kStatedCpuMemory{std::int64_t{256} << 20};
 
-// TensorFlow's own CPU device, kernels and threads included, but for its allocator.
+// TensorFlow's own CPU device, with its kernels and threads but with Thimble's allocator.
 class CpuDevice : public tensorflow::ThreadPoolDevice {
  public:
   CpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
@@ -40,7 +39,8 @@ class CpuDevice : public tensorflow::ThreadPoolDevice {
         gpu_options_(options.config.gpu_options()) {}
 
   tsl::Allocator* GetAllocator(tsl::AllocatorAttributes attributes) override {
-    // What a GPU will read must be pinned, as TensorFlow's CPU device on a machine with GPUs does.
+    // Memory that a GPU will read must be pinned; TensorFlow's CPU device does the same if there
+    // are GPUs.
     if (attributes.gpu_compatible()) {
       auto* const gpus = tensorflow::GPUProcessState::singleton();
       if (gpus->HasGPUDevice()) return gpus->GetGpuHostAllocator(gpu_options_, /*numa_node=*/0);
@@ -53,7 +53,8 @@ class CpuDevice : public tensorflow::ThreadPoolDevice {
   const tensorflow::GPUOptions gpu_options_;
 };
 
-// TensorFlow's names of its logical CPU devices, but for the first, in allocators and logs.
+// Suffix of the names of logical CPU devices other than the first, in allocators and logs, as
+// TensorFlow writes them.
 std::string SuffixOf(int index) { return index == 0 ? "" : absl::StrCat("_", index); }
 
 std::unique_ptr<tsl::Allocator> MakeAllocator(const Settings& settings, thimble_arena* arena,
@@ -111,7 +112,7 @@ std::unique_ptr<tensorflow::Device> MakeDevice(const Settings& settings, const C
   if (!settings.swap) {
     return std::make_unique<Guarded>(memory.allocator, options, name, memory.allocator);
   }
-  // Settings do not let it be BFC.
+  // Settings exclude BFC here.
   const Announcer announcer(memory.arena, static_cast<TfAllocator*>(memory.allocator->wrapped()));
   return std::make_unique<AnnouncingDevice<Guarded>>(announcer, memory.allocator, options, name,
                                                      memory.allocator);

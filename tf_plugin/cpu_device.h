@@ -1,6 +1,6 @@
-// Thimble without a GPU (THIMBLE_CONF=device:cpu): TensorFlow's CPU device, whose ops get their
-// memory from an arena over host memory, with a limit that stands for a device's size. Logical
-// devices have an arena each.
+// Thimble without a GPU (THIMBLE_CONF=device:cpu): a TensorFlow CPU device whose ops get their
+// memory from an arena over host memory, with a limit in place of a device's size. Each logical
+// device has an arena.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ namespace thimble::tf {
 
 class CpuDeviceFactory final : public tensorflow::DeviceFactory {
  public:
-  // Above the two of TensorFlow, 60 and 70, which are gone when this one is registered.
+  // Above TensorFlow's two factories (60 and 70), so that this one replaces them.
   static constexpr int kPriority = 80;
 
-  // Settings that could not be read are what CreateDevices() returns.
+  // If the settings could not be read, CreateDevices() returns that error.
   explicit CpuDeviceFactory(absl::StatusOr<Settings> settings);
 
   absl::Status ListPhysicalDevices(std::vector<std::string>* devices) override;

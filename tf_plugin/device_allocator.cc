@@ -15,8 +15,8 @@ namespace {
 
 thread_local Overdraft* overdraft = nullptr;  // the innermost of this thread
 
-// Blocks of TensorFlow's own CPU allocator, for devices of any arena. A child may go on with it:
-// whoever forks holds the mutex.
+// Blocks from TensorFlow's own CPU allocator, for the devices of all arenas. A forked child may
+// continue to use the table, because the thread that forks holds the mutex.
 class OutsideBlocks {
  public:
   static OutsideBlocks& Get() {
@@ -33,7 +33,7 @@ class OutsideBlocks {
     return block;
   }
 
-  // False if it is none of them.
+  // False if it is not one of them.
   bool Free(void* block) {
     if (count_.load(std::memory_order_relaxed) == 0) return false;
     {
@@ -101,7 +101,7 @@ void DeviceAllocator::DeallocateRaw(void* block) {
 std::optional<std::size_t> DeviceAllocator::OutsideSize(const void* block) const {
   const std::optional<std::size_t> size = OutsideBlocks::Get().SizeOf(block);
   if (size || !IsInChild()) return size;
-  return 0;  // its parent knows
+  return 0;  // only its parent knows
 }
 
 std::size_t DeviceAllocator::RequestedSize(const void* block) const {

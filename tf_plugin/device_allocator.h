@@ -1,13 +1,13 @@
-// What a device of TensorFlow's has for an allocator: Thimble's or BFC, and around either what
-// neither of them can know.
+// The allocator of a TensorFlow device: Thimble's or BFC, wrapped to handle what neither of them
+// can know.
 //
-//   - Blocks that are lent to XLA are not freed by it (lent_blocks.h).
-//   - A child of a fork cannot use the arena. On a GPU its requests are refused, with the reason.
-//     Host memory it gets from TensorFlow's own CPU allocator, and what it frees of its parent's
-//     stays until it ends.
-//   - Some kernels of the CPU go on, and crash, after a request that was refused. In an Overdraft
-//     such a request is served by TensorFlow's own CPU allocator, beyond the limit, and the op
-//     fails when its kernel has returned.
+//   - XLA cannot free blocks that were lent to it (lent_blocks.h).
+//   - A forked child cannot use the arena. On a GPU its requests are refused, with the reason. On
+//     the CPU it gets memory from TensorFlow's own CPU allocator, and blocks of its parent that it
+//     frees stay until it ends.
+//   - Some CPU kernels continue after a refused request, and crash. Within an Overdraft,
+//     TensorFlow's own CPU allocator serves such a request beyond the limit, and the op fails when
+//     its kernel has returned.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace thimble::tf {
 
-// While it lives, no request of this thread to a DeviceAllocator of host memory is refused.
+// While it lives, no DeviceAllocator of host memory refuses a request of this thread.
 class Overdraft {
  public:
   Overdraft();
@@ -42,7 +42,7 @@ class Overdraft {
 
 class DeviceAllocator final : public tsl::AllocatorWrapper {
  public:
-  // `arena`, which outlives it, is where `allocator` gets its memory.
+  // `allocator` gets its memory from `arena`, which outlives it.
   DeviceAllocator(thimble_arena* arena, std::unique_ptr<tsl::Allocator> allocator);
 
   void* AllocateRaw(std::size_t alignment, std::size_t bytes) override;
@@ -64,12 +64,12 @@ class DeviceAllocator final : public tsl::AllocatorWrapper {
   }
 
   LentBlocks& lent() { return lent_; }
-  // Frees a block that was lent and is back.
+  // Frees a block that was lent and has come back.
   void FreeReturned(void* block) { wrapped()->DeallocateRaw(block); }
 
  private:
   bool IsInChild() const { return thimble_is_in_child(arena_) != 0; }
-  // Its size if it does not come from the arena; nothing if it does.
+  // The size of a block that does not come from the arena; nothing if it does.
   std::optional<std::size_t> OutsideSize(const void* block) const;
 
   thimble_arena* const arena_;

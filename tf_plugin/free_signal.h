@@ -1,7 +1,7 @@
-// Lets a request that did not fit wait until something was freed.
+// Lets a request that did not fit wait until something is freed.
 //
-// Frees cost one load while nobody waits. No free is missed: a waiter counts itself before it
-// tries, so a free that its try did not see finds it counted.
+// While nobody waits, a free costs one load. No free is missed: a waiter counts itself before it
+// tries, so a free that comes too late for that try sees the waiter.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class FreeSignal {
     freed_.SignalAll();
   }
 
-  // Tries, and tries again after every free, until it succeeds or `timeout` is over. Null if none
-  // did; the last try comes after the timeout.
+  // Calls `try_allocate` now and after every free until it succeeds or `timeout` has passed.
+  // Returns null if every attempt failed; the last one comes after the timeout.
   template <typename Try>
   void* TryUntil(absl::Duration timeout, Try try_allocate) {
     const absl::Time deadline = absl::Now() + timeout;
@@ -60,7 +60,7 @@ class FreeSignal {
   std::atomic<int> waiters_{0};
   absl::Mutex mutex_;
   absl::CondVar freed_;
-  std::uint64_t frees_ ABSL_GUARDED_BY(mutex_) = 0;  // while somebody waited
+  std::uint64_t frees_ ABSL_GUARDED_BY(mutex_) = 0;  // counted only while somebody waits
 };
 
 }  // namespace thimble::tf

@@ -9,8 +9,8 @@ namespace thimble::tf {
 using tensorflow::StatusCallback;
 using tensorflow::Tensor;
 
-// The stock context has one stream for copies between GPUs unless an experimental option asks for
-// more, and those are not announced: _Send and _Recv expose their tensors.
+// One stream for copies between GPUs, as in the stock context unless an experimental option asks
+// for more. Such copies need no announcement: _Send and _Recv expose their tensors.
 GpuContext::GpuContext(const tensorflow::GPUDeviceContext& stock, const Announcer* announcer)
     : GPUDeviceContext(stock.stream_id(), stock.stream(), stock.host_to_device_stream(),
                        stock.device_to_host_stream(), {stock.device_to_device_stream(0)},

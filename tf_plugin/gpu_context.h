@@ -1,5 +1,5 @@
-// TensorFlow's context of a GPU, through which copies between it and the host go: they are
-// announced.
+// TensorFlow's context of a GPU. Copies between the GPU and the host go through it; it announces
+// them.
 #pragma once
 
 #include "tensorflow/core/common_runtime/gpu_device_context.h"
@@ -9,7 +9,7 @@ namespace thimble::tf {
 
 class GpuContext final : public tensorflow::GPUDeviceContext {
  public:
-  // With the streams of `stock`; `announcer` outlives it.
+  // Uses the streams of `stock`; `announcer` outlives it.
   GpuContext(const tensorflow::GPUDeviceContext& stock, const Announcer* announcer);
 
   void CopyCPUTensorToDevice(const tensorflow::Tensor* source, tensorflow::Device* device,

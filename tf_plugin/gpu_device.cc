@@ -23,7 +23,7 @@ namespace {
 
 using tensorflow::BaseGPUDevice;
 
-// As TensorFlow's own, whose class is not in a header.
+// Like TensorFlow's own, whose class no header declares.
 class GpuDevice : public BaseGPUDevice {
  public:
   GpuDevice(const tensorflow::SessionOptions& options, const std::string& name,
@@ -53,7 +53,7 @@ class AnnouncingGpuDevice final : public AnnouncingDevice<GuardedGpuDevice> {
     if (stock_context_ != nullptr) Info()->default_context = stock_context_;
   }
 
-  // When the device has its streams.
+  // To be called once the device has its streams.
   void AnnounceCopies() {
     stock_context_ = Info()->default_context;
     announcer().SetStream(
@@ -64,7 +64,7 @@ class AnnouncingGpuDevice final : public AnnouncingDevice<GuardedGpuDevice> {
   }
 
  private:
-  // TensorFlow shows it const, and has no other way to replace a context.
+  // TensorFlow only exposes it as const, and offers no other way to replace a context.
   AcceleratorDeviceInfo* Info() {
     return const_cast<AcceleratorDeviceInfo*>(tensorflow_accelerator_device_info());
   }
@@ -73,9 +73,9 @@ class AnnouncingGpuDevice final : public AnnouncingDevice<GuardedGpuDevice> {
   tensorflow::core::RefCountPtr<GpuContext> context_;
 };
 
-// The memory that a GPU with swapping says it has. TensorFlow's graph optimizer, if it believes
-// that a graph does not fit, computes sums in another way and order, and copies tensors to the host
-// itself: the numbers would depend on the GPU's size.
+// The memory that a GPU with swapping reports. If TensorFlow's graph optimizer believes that a
+// graph does not fit, it computes sums in another way and order, and copies tensors to the host
+// itself. Results would then depend on the GPU's size.
 constexpr tensorflow::Bytes kStatedMemory{std::int64_t{1} << 40};
 
 class GpuDeviceFactory final : public tensorflow::BaseGPUDeviceFactory {

@@ -1,10 +1,10 @@
-// TensorFlow's GPUs, on which running out of memory harms no variable (guarded_device.h), and whose
-// ops and copies announce what they use with option `swap`.
+// TensorFlow's GPU devices, guarded so that running out of memory harms no variable
+// (guarded_device.h). With option `swap`, their ops and copies announce what they use.
 #pragma once
 
 namespace thimble::tf {
 
-// Puts them in the place of TensorFlow's own.
+// Replaces TensorFlow's own GPU devices with these.
 void RegisterGpus(bool announce);
 
 }  // namespace thimble::tf

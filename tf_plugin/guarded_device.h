@@ -1,5 +1,5 @@
-// A device of TensorFlow's on which running out of memory harms nothing: neither the variables of a
-// function that XLA compiled, nor, on the CPU, a kernel that cannot take a refusal.
+// A TensorFlow device on which running out of memory harms nothing: it protects the variables of
+// functions that XLA compiled and, on the CPU, kernels that cannot handle a refused request.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class GuardedDevice : public Device {
 
   void Compute(tensorflow::OpKernel* kernel, tensorflow::OpKernelContext* context) override {
     if (IsOneDnn(*kernel)) return ComputeWithOverdraft(kernel, context);
-    // Python calls functions so, too.
+    // Python calls functions this way, too.
     if (!LaunchGuard::IsLaunch(kernel)) return Device::Compute(kernel, context);
     LaunchGuard guard(allocator_, *kernel, context);
     Device::Compute(kernel, context);
@@ -41,7 +41,7 @@ class GuardedDevice : public Device {
     });
   }
 
-  // TensorFlow calls a constant for which there is no memory invalid.
+  // If there is no memory for a constant, TensorFlow calls the constant invalid.
   absl::Status MakeTensorFromProto(const tensorflow::TensorProto& proto,
                                    tensorflow::AllocatorAttributes attributes,
                                    tensorflow::Tensor* tensor) override {
@@ -51,8 +51,8 @@ class GuardedDevice : public Device {
   }
 
  private:
-  // oneDNN's kernels, into which TensorFlow rewrites others, check requests in functions of their
-  // own that cannot end the kernel.
+  // oneDNN's kernels, into which TensorFlow rewrites others, check their requests in helper
+  // functions that cannot end the kernel.
   static bool IsOneDnn(const tensorflow::OpKernel& kernel) {
     const absl::string_view type = kernel.type_string_view();
     return type[0] == '_' &&

@@ -20,23 +20,24 @@
 namespace thimble::tf {
 namespace {
 
-// By name: the class of another copy of this library is another class.
+// Compares names, because another copy of this library has another class.
 template <typename Ours, typename Base>
 bool IsOfAnotherCopy(const Base& object) {
   return std::string(typeid(object).name()) == typeid(Ours).name();
 }
 
 void WarnTwoCopies() {
-  LOG(WARNING) << "Thimble is installed twice and the first copy serves: remove one "
-                  "libthimble_tf.so (tensorflow-plugins, TF_PLUGGABLE_DEVICE_LIBRARY_PATH).";
+  LOG(WARNING) << "Thimble is installed twice; the first copy is used. Remove one libthimble_tf.so "
+                  "(see tensorflow-plugins and TF_PLUGGABLE_DEVICE_LIBRARY_PATH).";
 }
 
 void WarnTooLate() {
-  LOG(WARNING) << "Thimble was loaded after TensorFlow's first operation: TensorFlow uses its own "
-                  "allocator. Load it before, or install it so that `import tensorflow` does.";
+  LOG(WARNING)
+      << "Thimble was loaded after TensorFlow's first operation, so TensorFlow uses its own "
+         "allocator. Load Thimble earlier, or install it so that `import tensorflow` loads it.";
 }
 
-// Reads whether TensorFlow has handed out CPU memory, which its devices do when they are made.
+// Whether TensorFlow has handed out CPU memory; creating a device does that.
 struct CpuMemoryUse : tensorflow::ProcessState {
   static bool Began() { return (singleton()->*(&CpuMemoryUse::cpu_allocators_cached_)).load() > 0; }
 };
@@ -69,7 +70,7 @@ void Install() {
   if (!cpu) return InstallGpu(std::move(settings));
   if (settings.ok() && IsThimble(std::getenv("TF_GPU_ALLOCATOR"))) {
     settings = absl::InvalidArgumentError(
-        "device:cpu and TF_GPU_ALLOCATOR=thimble contradict each other: leave one of them out");
+        "device:cpu and TF_GPU_ALLOCATOR=thimble contradict each other: leave out one of them");
   }
   InstallCpu(std::move(settings));
 }

@@ -11,7 +11,7 @@
 namespace thimble::tf {
 namespace {
 
-// As accesses.h, but of any size: XLA frees small ones as well.
+// Like accesses.h, but for blocks of any size: XLA frees small ones as well.
 const void* AddressOf(const tensorflow::Tensor& tensor) {
   return tensor.IsInitialized() ? tensorflow::DMAHelper::base(&tensor) : nullptr;
 }
@@ -44,7 +44,7 @@ LaunchGuard::LaunchGuard(DeviceAllocator* allocator, const tensorflow::OpKernel&
   allocator_->lent().Lend(lent_);
 }
 
-// The op has not let its variables go where it failed, and nobody else changes them meanwhile.
+// An op that failed still holds its variables, so nobody else changes them meanwhile.
 bool LaunchGuard::IsVariables(const void* block) const ABSL_NO_THREAD_SAFETY_ANALYSIS {
   return std::any_of(variables_.begin(), variables_.end(), [&](const VariablePtr& variable) {
     auto& mutex = *variable->mu();
@@ -66,8 +66,8 @@ void LaunchGuard::End() {
   }
 }
 
-// XLA does not ask for the name of the allocator, which explains an out of memory. TensorFlow shows
-// the status const, and has no other way to add to it.
+// XLA does not ask for the allocator's name, which carries the out-of-memory report, so add it
+// here. TensorFlow only exposes the status as const, and offers no other way to add to it.
 void LaunchGuard::Explain() {
   if (!absl::IsResourceExhausted(context_->status())) return;
   auto& status = const_cast<absl::Status&>(context_->status());

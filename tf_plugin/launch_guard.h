@@ -1,5 +1,5 @@
-// Runs a function that XLA compiled so that its variables outlive its failure (lent_blocks.h), and
-// says why it failed.
+// Guards a function that XLA compiled: if it fails, its variables survive (lent_blocks.h), and the
+// error says why it failed.
 #pragma once
 
 #include "absl/container/inlined_vector.h"
@@ -11,18 +11,18 @@ namespace thimble::tf {
 
 class LaunchGuard {
  public:
-  // Whether an op runs what XLA has compiled: one of XLA's own, or any that calls a function if XLA
-  // must compile that.
+  // Whether an op runs code that XLA compiled: an op of XLA's own, or a call of a function that XLA
+  // must compile.
   static bool IsLaunch(tensorflow::OpKernel* kernel);
 
-  // Before the op runs; `allocator` is that of its device.
+  // To be created before the op runs; `allocator` is its device's.
   LaunchGuard(DeviceAllocator* allocator, const tensorflow::OpKernel& kernel,
               tensorflow::OpKernelContext* context);
   ~LaunchGuard() { End(); }
   LaunchGuard(const LaunchGuard&) = delete;
   LaunchGuard& operator=(const LaunchGuard&) = delete;
 
-  // After it. By then it has its variables locked on this thread, or unlocked.
+  // To be called after the op, which has its variables unlocked by then, or locked on this thread.
   void End();
 
  private:

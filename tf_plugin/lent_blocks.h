@@ -2,10 +2,10 @@
 //
 // TensorFlow lends XLA the buffers of the variables that a compiled function updates: it makes XLA
 // a second owner of each (PopulateExecutionInputBuffer() in its xla_launch_util.cc) and takes that
-// back only when the function has succeeded. One that fails, mostly for want of memory, frees them
-// while the variables still have them: the next tensors lie on top of the weights, and in the end
-// everything is freed twice. So nothing that is lent is freed before it is back; then whoever lent
-// it knows whether a variable still has it.
+// back only when the function has succeeded. If the function fails, mostly because memory ran out,
+// XLA frees them while the variables still have them: the next tensors lie on top of the weights,
+// and in the end every such block is freed twice. So a lent block is not freed before it comes
+// back. Then its lender knows whether a variable still has it.
 //
 // Thread-safe.
 #pragma once
@@ -30,7 +30,8 @@ class LentBlocks {
     loans_.fetch_add(blocks.size(), std::memory_order_relaxed);
   }
 
-  // Somebody frees `block`. True if it is lent: then it must stay, and that is remembered.
+  // To be asked before `block` is freed. True if it is lent: then it must stay, and the table
+  // remembers the free.
   bool Keep(const void* block) {
     if (loans_.load(std::memory_order_relaxed) == 0) return false;
     absl::MutexLock lock(&mutex_);

@@ -1,9 +1,9 @@
 // libthimble_tf.so: the library that TensorFlow finds and loads, wanted or not.
 //
-// It must change nothing for those who did not ask for Thimble, and nothing may go wrong in a
-// TensorFlow it does not fit: the hooks are C++ classes of one exact version, and a missing symbol
-// would end `import tensorflow`. So this library is small and knows no class of TensorFlow; it
-// looks at two variables and at the version, and opens the hooks only then.
+// It must change nothing for users who did not ask for Thimble, and must not break other versions
+// of TensorFlow: the hooks are C++ classes for one exact version, and a missing symbol would end
+// `import tensorflow`. So this library is small and uses no class of TensorFlow. It checks two
+// variables and the version, and only then opens the hooks.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include "tf_plugin/tf_plugin.h"
 #include "tf_plugin/wanted.h"
 
-// Tests build this file for a version that is not there.
+// Tests build this file for a version that is not installed.
 #ifndef THIMBLE_TF_VERSION
 #include "wheel_version.h"
 #define THIMBLE_TF_VERSION TENSORFLOW_WHEEL_VERSION
@@ -26,7 +26,8 @@ constexpr char kStays[] = "TensorFlow uses its own allocator.";
 
 decltype(&thimble_tf_hooked_arena) hooked_arena = nullptr;
 
-// Nothing of TensorFlow's log is at hand here, and each of these is said at most once.
+// Writes to stderr, because this library cannot use TensorFlow's log. Each warning is written at
+// most once.
 void Warn(const char* what, const char* detail) {
   std::fprintf(stderr, "thimble: %s%s. %s\n", what, detail, kStays);
 }

@@ -1,4 +1,4 @@
-// What the user reads when memory runs out: the core's report, with the names of ops.
+// The report that users read when memory runs out: the core's text, with the names of ops.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace thimble::tf {
 
-// About the last request that failed. `op` is who asked; it may be empty.
+// Describes the last request that failed. `op` made the request; it may be empty.
 std::string OomText(thimble_arena* arena, absl::string_view op);
 
 }  // namespace thimble::tf

@@ -12,16 +12,15 @@ namespace thimble::tf {
 namespace {
 
 struct Entry {
-  absl::string_view type;  // with * at its begin or end: any that ends or begins so
+  absl::string_view type;  // a * at the begin or end stands for any text
   OpRule rule;
 };
 
-// The first that fits counts. In doubt an op is left out: kUses is always right for an op that ends
-// before anybody else sees its tensors, and what cannot be seen through is found from its inputs
-// and outputs (accesses.h).
+// The first match counts. When in doubt, leave an op out: kUses is always right for an op that ends
+// before anyone else sees its tensors, and accesses.h finds opaque inputs and outputs by itself.
 constexpr Entry kTable[] = {
-    // The border of a function. Its caller may be Python or tf.data, and hold its arguments and
-    // results: as arrays of numpy, through DLPack, in caches and batches.
+    // The border of a function. Its caller may be Python or tf.data, and may hold arguments and
+    // results as NumPy arrays, through DLPack, in caches or in batches.
     {"_Arg", OpRule::kExposes},
     {"_DeviceArg", OpRule::kExposes},
     {"_Retval", OpRule::kReturns},
@@ -47,7 +46,7 @@ constexpr Entry kTable[] = {
     {"ExpandDims", OpRule::kForwards},
     {"EnsureShape", OpRule::kForwards},
 
-    // Nothing but the tensor that comes in, or that the kernel has.
+    // The output is the input tensor, or one that the kernel keeps.
     {"Const", OpRule::kForwards},
     {"HostConst", OpRule::kForwards},
     {"NoOp", OpRule::kForwards},
@@ -68,7 +67,7 @@ constexpr Entry kTable[] = {
     {"_SwitchN", OpRule::kForwards},
     {"LoopCond", OpRule::kForwards},
 
-    // Calls: what is inside announces its own uses.
+    // Calls: the ops inside announce their own uses.
     {"PartitionedCall", OpRule::kCalls},
     {"StatefulPartitionedCall", OpRule::kCalls},
     {"If", OpRule::kForwards},
@@ -127,7 +126,7 @@ constexpr Entry kTable[] = {
     {"Unbatch*", OpRule::kExposes},
     {"BatchFunction", OpRule::kExposes},
 
-    // Compiled functions keep buffers and alias them in ways of their own.
+    // Compiled functions keep and alias buffers in ways that nobody announces.
     {"Xla*", OpRule::kExposesVariables},
     {"_Xla*", OpRule::kExposesVariables},
     {"TPU*", OpRule::kExposesVariables},
@@ -146,8 +145,8 @@ OpRule LookUp(absl::string_view type) {
   return OpRule::kUses;
 }
 
-// Types that were looked up: the hash of one but for its last four bits, which are its rule plus
-// one. A type may take the place of another, which is then looked up again.
+// Types that were looked up. An entry is the hash of a type, with its rule plus one in the last
+// four bits. A type may replace another, which is then looked up again.
 constexpr std::size_t kPlaces = 4096;
 constexpr std::uint64_t kRuleBits = 15;
 static_assert(static_cast<std::uint64_t>(OpRule::kExposesVariables) < kRuleBits, "the last rule");

@@ -1,5 +1,5 @@
-// What the type of an op tells about the bytes of its tensors. This is the one place that names
-// types of ops; the table is in op_rules.cc.
+// Tells from the type of an op how it uses the bytes of its tensors. Only the table in op_rules.cc
+// names types of ops.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@ namespace thimble::tf {
 
 enum class OpRule : std::uint8_t {
   // Reads its inputs and variables, writes its outputs and variables, and keeps nothing that others
-  // use: every op that the table does not name.
+  // use. The rule of every op that the table does not name.
   kUses,
-  // Passes tensors on, or wants their shapes alone: touches no byte of them.
+  // Passes tensors on or reads only their shapes; touches no byte of them.
   kForwards,
-  // Calls a function, whose ops announce their own uses; but one that XLA compiled is as
-  // kExposesVariables.
+  // Calls a function, whose ops announce their own uses. A call of a function that XLA compiled
+  // follows kExposesVariables.
   kCalls,
-  // Passes the buffer of a variable on, or makes a tensor's buffer the variable's: touches no byte,
-  // unless the variable is one that is copied at every read.
+  // Passes on the buffer of a variable, or gives a tensor's buffer to the variable. Touches no
+  // byte, unless the variable is copied at every read.
   kReadsVariable,
   kAssignsVariable,
-  // Makes a variable of TensorFlow 1, which other ops get by reference.
+  // Makes a TensorFlow 1 variable, which other ops get by reference.
   kMakesReference,
-  // Its tensors can be used by somebody who is not an op of this device, at any time from now on:
-  // they must stay. It may also wait for other ops.
+  // From now on, someone other than an op of this device may use its tensors at any time, so they
+  // must stay. The op may also wait for other ops.
   kExposes,
-  // The same, for the result of a function.
+  // Like kExposes, for the result of a function.
   kReturns,
-  // The same as kExposes, and for its variables too.
+  // Like kExposes, for its variables too.
   kExposesVariables,
 };
 

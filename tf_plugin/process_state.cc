@@ -23,10 +23,10 @@ namespace {
 
 using tensorflow::GPUOptions;
 
-// BFC, and the one thing its regions must know and BFC does not tell them.
+// BFC, plus what its regions must know and BFC does not tell them: the stream.
 class BfcFront final : public tensorflow::GPUBFCAllocator {
  public:
-  // Takes `regions` over.
+  // Takes ownership of `regions`.
   BfcFront(TfSubAllocator* regions, std::size_t bytes, const std::string& name,
            const Options& options)
       : GPUBFCAllocator(std::unique_ptr<tsl::SubAllocator>(regions), bytes, name, options),
@@ -40,7 +40,7 @@ class BfcFront final : public tensorflow::GPUBFCAllocator {
   TfSubAllocator* const regions_;  // owned by the base
 };
 
-// As BFC reads it: the variable overrules the program.
+// Reads the variable as BFC does: it overrides the program.
 bool AllowGrowth(const GPUOptions& options) {
   const char* const forced = std::getenv("TF_FORCE_GPU_ALLOW_GROWTH");
   if (forced == nullptr) return options.allow_growth();
@@ -58,8 +58,8 @@ absl::StatusOr<int> OrdinalOf(tsl::TfDeviceId id) {
   return ordinal.value();
 }
 
-// Other GPUs among `peers` that can reach the memory of GPU `ordinal`. Several logical devices may
-// be one GPU.
+// The other GPUs among `peers` that can reach the memory of GPU `ordinal`. Several logical devices
+// may share a GPU.
 std::vector<int> PeerOrdinals(int ordinal, const std::vector<tsl::TfDeviceId>& peers) {
   std::vector<int> ordinals;
   const auto device = stream_executor::GPUMachineManager()->ExecutorForDevice(ordinal);
@@ -76,7 +76,7 @@ std::vector<int> PeerOrdinals(int ordinal, const std::vector<tsl::TfDeviceId>& p
   return ordinals;
 }
 
-// Why Thimble leaves a GPU to TensorFlow; "" if it does not.
+// Why Thimble leaves this GPU to TensorFlow; "" if Thimble serves it.
 std::string ReasonToStay(const GPUOptions& options, std::size_t total_bytes) {
   if (options.per_process_gpu_memory_fraction() > 1.0 ||
       options.experimental().use_unified_memory()) {
@@ -126,14 +126,14 @@ absl::Status ProcessState::Serve(const GPUOptions& options, tsl::TfDeviceId id,
   if (!ordinal.ok()) return ordinal.status();
   const auto bus = static_cast<std::size_t>(BusIdForGPU(id));
   if (bus >= gpu_visitors_.size()) gpu_visitors_.resize(bus + 1);
-  // Visitors register memory with a network card: region by region, and it must stay as it is.
+  // Visitors register whole regions with a network card, and those must not change.
   const bool bfc = settings_->is_bfc() || !gpu_visitors_[bus].empty();
 
   DeviceSettings device;
   device.index = id.value();
   device.ordinal = *ordinal;
   device.limit = total_bytes;
-  device.preallocate = !bfc && !AllowGrowth(options);  // BFC takes its regions itself
+  device.preallocate = !bfc && !AllowGrowth(options);  // BFC takes its regions by itself
   device.peers = PeerOrdinals(*ordinal, peers);
   const absl::StatusOr<thimble_arena*> arena = OpenArena(*settings_, device);
   if (!arena.ok()) return arena.status();

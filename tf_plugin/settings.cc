@@ -18,7 +18,7 @@ constexpr char kOwnOptions[] =
 #include "tf_plugin/options.def"
     ;
 
-// Takes what means something to the plugin. Whether a value is valid is the core's to say.
+// Takes the options that the plugin acts on. The core checks values.
 absl::Status Take(absl::string_view key, absl::string_view value, Settings* settings) {
 #define THIMBLE_TENSORFLOW_OPTION(name, initial, values, meaning) \
   if (key == #name) settings->name = std::string(value);
@@ -32,7 +32,7 @@ absl::Status Take(absl::string_view key, absl::string_view value, Settings* sett
     settings->cpu = true;
   } else if (key == "peers") {
     return absl::InvalidArgumentError(
-        "option 'peers': TensorFlow says which GPUs share memory: leave it out");
+        "option 'peers': TensorFlow decides which GPUs share memory: leave it out");
   } else if (key == "retry_ms") {
     if (!absl::SimpleAtoi(value, &settings->retry_ms)) settings->retry_ms = 0;
   } else if (key == "limit") {
@@ -63,7 +63,8 @@ absl::StatusOr<Settings> ParseSettings(const std::string& conf) {
   if (status != THIMBLE_OK) return ToStatus(status);
   if (reading.settings.swap && reading.settings.is_bfc()) {
     return absl::InvalidArgumentError(
-        "option 'swap': BFC hands out parts of blocks, which cannot leave: leave front:bfc out");
+        "option 'swap' does not work with front:bfc, because BFC hands out parts of blocks and "
+        "parts cannot leave: leave front:bfc out");
   }
   reading.settings.conf = conf;
   return reading.settings;
@@ -79,7 +80,7 @@ std::string CoreOptions(const Settings& settings, const DeviceSettings& device) 
     const thimble_status status =
         thimble_device_options(settings.conf.c_str(), kOwnOptions, decided.c_str(),
                                static_cast<unsigned>(device.index), buffer, bytes);
-    if (status != THIMBLE_OK) throw std::bad_alloc();  // nothing else is wrong with what was parsed
+    if (status != THIMBLE_OK) throw std::bad_alloc();  // the core accepted the text before
   };
   std::size_t bytes = 0;
   write(nullptr, &bytes);

@@ -1,4 +1,4 @@
-// THIMBLE_CONF as the plugin reads it. The core parses it, and is told the plugin's own keys.
+// THIMBLE_CONF as the plugin reads it. The core parses it, given the plugin's own keys.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace thimble::tf {
 struct Settings {
 #define THIMBLE_TENSORFLOW_OPTION(key, initial, values, meaning) std::string key = initial;
 #include "tf_plugin/options.def"
-  std::string conf;      // all of it, accepted by the core
-  bool cpu = false;      // serve the CPU device
-  int retry_ms = 10000;  // as BFC: how long a request that does not fit waits for frees
-  bool swap = false;     // idle tensors may leave or are watched: ops announce their use
+  std::string conf;                  // all of it, accepted by the core
+  bool cpu = false;                  // serve the CPU device
+  int retry_ms = 10000;              // as BFC: how long a request that does not fit waits for frees
+  bool swap = false;                 // swap is auto or watch, so ops announce what they use
   std::optional<std::string> limit;  // as it was written
   std::optional<bool> preallocate;
 
   bool is_bfc() const { return front == "bfc"; }
 };
 
-// Refuses what the core refuses, and what is TensorFlow's to choose.
+// Refuses what the core refuses, and options that TensorFlow decides.
 absl::StatusOr<Settings> ParseSettings(const std::string& conf);
 
 // What TensorFlow says about one of its devices.
@@ -36,8 +36,8 @@ struct DeviceSettings {
   std::vector<int> peers;    // CUDA's numbers of GPUs that may use its memory too
 };
 
-// The options of the core for one device. `limit` and `preallocate` are those of `device`: whoever
-// calls has already let THIMBLE_CONF speak.
+// The core's options for one device. `limit` and `preallocate` come from `device`: the caller has
+// already applied THIMBLE_CONF to them.
 std::string CoreOptions(const Settings& settings, const DeviceSettings& device);
 
 }  // namespace thimble::tf

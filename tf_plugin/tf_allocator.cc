@@ -1,5 +1,7 @@
 #include "tf_plugin/tf_allocator.h"
 
+#include <utility>
+
 #include "absl/log/log.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +19,7 @@ constexpr std::uint64_t kIdleStream = 0;
 // The core keeps no key for smaller blocks.
 constexpr std::size_t kLargestWithoutKey = 4096;
 
-// Requests for optional memory fail all day long on a full device.
+// On a full device, requests for optional memory fail all the time.
 constexpr int kMostOptionalReports = 10;
 
 void RaiseTo(std::int64_t value, std::atomic<std::int64_t>* most) {
@@ -31,16 +33,16 @@ const tsl::profiler::MemoryDebugAnnotation& Current() {
 }
 absl::string_view CurrentOp() { return Current().pending_op_name; }
 
-// Why the last request of this thread failed, until Name() hands it over.
+// Why the last request of this thread failed, until TakeReport() hands it over.
 struct PendingReport {
-  const tsl::Allocator* allocator = nullptr;  // null: nothing
+  const tsl::Allocator* allocator = nullptr;  // null: no report
   std::string text;
 };
 thread_local PendingReport pending_report;
 
-// Whether an op makes a new value of a variable: AssignAddVariableOp, ResourceApplyAdam. What it
-// asks for, in the first step mostly, is the memory of that variable from then on. Nodes are named
-// after their op unless a program says otherwise; a wrong guess costs nothing but a worse place.
+// Whether an op makes a new value of a variable, as AssignAddVariableOp and ResourceApplyAdam do.
+// The memory that it requests, mostly in the first step, becomes that variable's. Nodes are named
+// after their op unless the program names them; a wrong guess only costs a worse place.
 bool UpdatesVariable(absl::string_view op) {
   const std::size_t slash = op.rfind('/');
   if (slash != absl::string_view::npos) op.remove_prefix(slash + 1);
@@ -53,9 +55,14 @@ TfAllocator::TfAllocator(thimble_arena* arena, const Options& options)
     : arena_(arena), options_(options), limit_(LimitOf(arena)) {}
 
 std::string TfAllocator::Name() {
-  if (pending_report.allocator != this) return options_.name;
+  const std::string report = TakeReport();
+  return report.empty() ? options_.name : absl::StrCat(options_.name, ": ", report);
+}
+
+std::string TfAllocator::TakeReport() {
+  if (pending_report.allocator != this) return "";
   pending_report.allocator = nullptr;
-  return absl::StrCat(options_.name, ": ", pending_report.text);
+  return std::exchange(pending_report.text, "");
 }
 
 void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes) {
@@ -81,7 +88,7 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
   };
   void* block = try_allocate();
   if (status == THIMBLE_OUT_OF_MEMORY) {
-    // Beyond the limit no free can help.
+    // No free helps a request above the limit.
     const bool may_wait =
         attributes.retry_on_failure && bytes <= limit_ && options_.retry > absl::ZeroDuration();
     const std::size_t vain = waited_in_vain_.load(std::memory_order_relaxed);
@@ -105,14 +112,15 @@ void* TfAllocator::AllocateRaw(std::size_t alignment, std::size_t bytes,
 
 void TfAllocator::DeallocateRaw(void* block) {
   if (block == nullptr) return;
-  // Before the arena may give the address to somebody else.
+  // Remove it before the arena can give the address to another request.
   const std::optional<RequestedBlock> known = blocks_.Remove(block);
   const thimble_status status =
       thimble_free(arena_, block, stream_.load(std::memory_order_relaxed));
   if (status == THIMBLE_INVALID_ARGUMENT) {
-    LOG(FATAL) << options_.name << " cannot free " << block << ": " << thimble_last_error()
-               << ". What was freed twice may be another tensor's by now, so results can no longer "
-                  "be trusted: the process ends here, as with TensorFlow's own allocator.";
+    LOG(FATAL)
+        << options_.name << " cannot free " << block << ": " << thimble_last_error()
+        << ". A block that is freed twice may hold another tensor by now, so results can "
+           "no longer be trusted. The process ends here, as with TensorFlow's own allocator.";
   }
   if (status != THIMBLE_OK) {
     LOG(ERROR) << options_.name << " cannot free " << block << ": " << thimble_last_error();
@@ -142,8 +150,8 @@ void TfAllocator::Count(std::size_t allocated) {
 void TfAllocator::ReportOom(std::size_t bytes, bool again) const {
   pending_report = {this, OomText(arena_, CurrentOp())};
   if (again) {
-    LOG(WARNING) << options_.name << ": out of memory again: " << bytes << " bytes for "
-                 << CurrentOp() << ", and nothing was freed since.";
+    LOG(WARNING) << options_.name << ": out of memory again: " << CurrentOp() << " asked for "
+                 << bytes << " bytes, and nothing has been freed since the last report.";
   } else {
     LOG(WARNING) << options_.name << ": " << pending_report.text;
   }
@@ -152,8 +160,8 @@ void TfAllocator::ReportOom(std::size_t bytes, bool again) const {
 void TfAllocator::ReportOptional(std::size_t bytes) const {
   static std::atomic<int> reports{0};
   if (reports.fetch_add(1, std::memory_order_relaxed) >= kMostOptionalReports) return;
-  LOG(WARNING) << options_.name << " has no " << bytes << " bytes for " << CurrentOp()
-               << ". It can do without them, perhaps more slowly.";
+  LOG(WARNING) << options_.name << ": no room for an optional workspace of " << bytes << " bytes; "
+               << CurrentOp() << " may run slower.";
 }
 
 void TfAllocator::ReportNoRoomFor(absl::string_view op) const {

@@ -1,4 +1,4 @@
-// TensorFlow's allocator interface over one arena: what stands in BFC's place.
+// TensorFlow's allocator interface over one arena, in BFC's place.
 //
 // Streams: TensorFlow frees a block when the last op that uses it was submitted to the compute
 // stream, so every block belongs to that one stream. Only a request with freed_by_func wants
@@ -7,7 +7,7 @@
 // That is why SetSafeFrontier() has nothing to tell this allocator.
 //
 // Statistics that TensorFlow resets (ClearStats) are counted here; those about memory taken from
-// the driver are the arena's. Thread-safe.
+// the driver come from the arena. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,9 @@ class TfAllocator final : public tsl::Allocator {
   // `arena` outlives the allocator.
   TfAllocator(thimble_arena* arena, const Options& options);
 
-  // TensorFlow asks for it when it words the exception of a request that failed: then the
-  // explanation is part of it, once.
+  // TensorFlow ends the message of an out-of-memory exception with this name, and offers no other
+  // way to add to that message. So the first call after a failed request of this thread appends the
+  // report: it consumes the report by TakeReport(), and later calls return the name alone.
   std::string Name() override;
   void* AllocateRaw(std::size_t alignment, std::size_t bytes) override;
   void* AllocateRaw(std::size_t alignment, std::size_t bytes,
@@ -53,23 +54,25 @@ class TfAllocator final : public tsl::Allocator {
   std::optional<tsl::AllocatorStats> GetStats() override;
   bool ClearStats() override;
 
-  // What TensorFlow does with blocks, as its devices tell.
+  // How TensorFlow uses its blocks, as its devices announce it.
   BlockTable& blocks() { return blocks_; }
 
-  // The arena had no room for tensors that `op` uses, all at once.
+  // Reports that the arena had no room for all tensors of `op` at once.
   void ReportNoRoomFor(absl::string_view op) const;
 
   void SetStreamAndPreallocateMemory(void* stream) override;
   tsl::AllocatorMemoryType GetMemoryType() const override { return options_.memory_type; }
 
  private:
-  // What the core rounds a request up to.
+  // The core rounds requests up to multiples of this.
   static constexpr std::size_t kUnit = 256;
   static std::size_t RoundUp(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
+  // Hands over the report of this thread's last failed request, once; "" if there is none.
+  std::string TakeReport();
   std::uint64_t KeyOf(absl::string_view op) const;
   void Count(std::size_t allocated);
-  // `again`: and it did before, for as much, since when nothing was freed.
+  // `again`: a request of at most this size failed before, and nothing was freed since.
   void ReportOom(std::size_t bytes, bool again) const;
   void ReportOptional(std::size_t bytes) const;
 
@@ -79,8 +82,8 @@ class TfAllocator final : public tsl::Allocator {
   std::atomic<std::uint64_t> stream_{0};
   BlockTable blocks_;
   FreeSignal freed_;
-  // Size of a request that waited in vain, 0 if none did since the last free: one as large would
-  // do so too. An op that fails leaves many behind it, and each of them would wait as long.
+  // Size of a request that waited in vain since the last free, or 0: any request as large would
+  // wait in vain too. Many requests follow one that failed, and each would wait as long.
   std::atomic<std::size_t> waited_in_vain_{0};
 
   std::atomic<std::int64_t> next_id_{1};

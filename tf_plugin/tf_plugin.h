@@ -1,7 +1,7 @@
-/* What libthimble_tf.so and libthimble_tf_hooks.so show to the world, besides thimble.h.
+/* The interface of libthimble_tf.so and libthimble_tf_hooks.so, besides thimble.h.
  *
- * libthimble_tf.so is what TensorFlow loads, always. It needs nothing but libc; only if the user
- * asked for Thimble, and TensorFlow is the version it was built for, does it open the hooks.
+ * TensorFlow always loads libthimble_tf.so, which needs only libc. It opens the hooks only if the
+ * user asked for Thimble and TensorFlow is the version it was built for.
  */
 #ifndef TF_PLUGIN_TF_PLUGIN_H_
 #define TF_PLUGIN_TF_PLUGIN_H_
@@ -15,8 +15,8 @@ extern "C" {
 #define THIMBLE_TF_CPU (-1)
 
 /* The arena behind TensorFlow's logical device GPU:`device`, or behind CPU:0 (THIMBLE_TF_CPU), or
- * behind CPU:i (THIMBLE_TF_CPU - i). NULL while TensorFlow has not made that device, and if Thimble
- * does not serve it. An arena, once there, stays for the life of the process. In libthimble_tf.so.
+ * behind CPU:i (THIMBLE_TF_CPU - i). NULL until TensorFlow has made that device, and if Thimble
+ * does not serve it. An arena lives until the process ends. In libthimble_tf.so.
  */
 thimble_arena* thimble_tf_arena(int device);
 

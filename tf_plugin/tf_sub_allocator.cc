@@ -32,9 +32,9 @@ void TfSubAllocator::Free(void* region, std::size_t bytes) {
                << thimble_last_error();
     return;
   }
-  // Everything free goes: what is in use cannot, so zero means just that.
+  // Release everything that is free. Memory in use cannot go, so zero is safe.
   if (thimble_trim(arena_, /*keep_bytes=*/0, nullptr) != THIMBLE_OK) {
-    LOG(WARNING) << "Thimble keeps memory that BFC gave up: " << thimble_last_error();
+    LOG(WARNING) << "Thimble could not return memory that BFC released: " << thimble_last_error();
   }
 }
 

@@ -1,9 +1,9 @@
-// Regions for TensorFlow's own BFC allocator (front:bfc), from an arena.
+// Serves regions to TensorFlow's own BFC allocator (front:bfc) from an arena.
 //
-// A region is contiguous in addresses; its memory may be in pieces. A region that BFC gives up goes
-// back to the driver, so BFC shrinks as it grows. BFC relies on cuMemFree, which waits for the
-// device; unmapping does not, so the arena waits for the compute stream instead. Whoever registers
-// memory with a network card sees each region come and go (visitors); a region never changes in
+// A region is contiguous in addresses; its memory may be in pieces. A region that BFC releases goes
+// back to the driver, so BFC can shrink as well as grow. BFC relies on cuMemFree, which waits for
+// the device; unmapping does not, so the arena waits for the compute stream instead. Visitors,
+// which register memory with a network card, see each region come and go; it never changes in
 // between.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace thimble::tf {
 
 class TfSubAllocator final : public tsl::SubAllocator {
  public:
-  // `arena` outlives this. `index` is what visitors are told.
+  // `arena` outlives this. Visitors receive `index`.
   TfSubAllocator(thimble_arena* arena, tsl::AllocatorMemoryType memory_type, int index,
                  const std::vector<Visitor>& alloc_visitors,
                  const std::vector<Visitor>& free_visitors);
@@ -27,7 +27,8 @@ class TfSubAllocator final : public tsl::SubAllocator {
   // The stream on which TensorFlow uses the regions.
   void SetStream(std::uint64_t stream) { stream_.store(stream, std::memory_order_relaxed); }
 
-  // Null, without a word, if it does not fit: BFC then asks for less, or tells the user.
+  // Returns null without a message if the region does not fit: BFC then asks for less, or tells the
+  // user.
   void* Alloc(std::size_t alignment, std::size_t bytes, std::size_t* received) override;
   void Free(void* region, std::size_t bytes) override;
 

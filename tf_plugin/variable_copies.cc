@@ -15,7 +15,7 @@ using tensorflow::OpKernel;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// In the order of the compute stream.
+// Copies in the order of the compute stream.
 absl::Status CopyBytes(OpKernelContext* context, const Tensor& from, const Tensor& to) {
   const tensorflow::DeviceContext* const device = context->op_device_context();
   if (device == nullptr || device->stream() == nullptr) {

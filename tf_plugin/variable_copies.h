@@ -3,8 +3,8 @@
 // TensorFlow lets a variable share its buffer with the tensors that Python assigned to it or read
 // from it. Python may use those at any time, so that block would have to stay on the device: every
 // weight is first assigned that way, and read that way for a checkpoint. So, with swapping, such an
-// assignment or read is a copy. What stays within a function shares buffers as ever. Where there is
-// no memory for a copy, the buffer is shared and stays.
+// assignment or read is a copy. Within a function, buffers are shared as before. If there is no
+// memory for a copy, the buffer is shared and stays.
 #pragma once
 
 #include "tensorflow/core/framework/op_kernel.h"
@@ -13,19 +13,20 @@
 
 namespace thimble::tf {
 
-// After ReadVariableOp in a function, which shared the variable's buffer: remembers that.
+// To be called after ReadVariableOp in a function: remembers that the result shares the variable's
+// buffer.
 void AfterRead(tensorflow::OpKernelContext* context, BlockTable* blocks);
-// Outside of one: its result becomes a copy.
+// To be called after ReadVariableOp outside of a function: makes its result a copy.
 void AfterEagerRead(tensorflow::OpKernelContext* context);
 
-// After AssignVariableOp: if the tensor is one that is exposed, the variable gets a copy of it. The
-// block of that, or null.
+// To be called after AssignVariableOp: if the assigned tensor is exposed, gives the variable a
+// copy. Returns the copy's block, or null.
 const void* AfterAssign(tensorflow::OpKernelContext* context, const BlockTable& blocks);
 
-// Whether the result of a function is the buffer of a variable, which nobody else has seen.
+// Whether the result of a function is the buffer of a variable that is not exposed.
 bool IsUnexposedVariable(const tensorflow::Tensor& result, const BlockTable& blocks);
-// In the place of _Retval: returns a copy of its input to the caller of the function, and in
-// `copy`. The input is pinned. False: nothing was done.
+// Replaces _Retval: returns a copy of its input to the caller of the function, and in `copy`. The
+// input is pinned. False if nothing was done.
 bool ReturnCopy(const tensorflow::OpKernel& kernel, tensorflow::OpKernelContext* context,
                 tensorflow::Tensor* copy);
 

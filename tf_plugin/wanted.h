@@ -1,13 +1,13 @@
-// Whether the user asked for Thimble.
+// Tells whether the user asked for Thimble.
 #pragma once
 
 #include <cstring>
 
 namespace thimble::tf {
 
-// True if `conf`, the grammar of THIMBLE_CONF, has the entry device:cpu. The core's parser says what
-// the text means, but this has to be known before there is a core: load.cc asks it in every process
-// that imports TensorFlow, and one that did not ask for Thimble must load nothing.
+// True if `conf`, written like THIMBLE_CONF, has the entry device:cpu. The core's parser defines
+// the grammar, but load.cc must know this before it loads the core: it asks in every process that
+// imports TensorFlow, and a process that did not ask for Thimble must load nothing.
 inline bool NamesCpu(const char* conf) {
   constexpr char kSpace[] = " \t";
   const auto take = [&](const char* word) {

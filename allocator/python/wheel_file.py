@@ -1,10 +1,10 @@
-"""The file format of wheels: a zip file whose RECORD lists every file with its checksum."""
+"""Reads and writes wheels: zip files whose RECORD lists every file with its checksum."""
 
 import base64
 import hashlib
 import zipfile
 
-TIME = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same contents are the same wheel
+TIME = (2020, 1, 1, 0, 0, 0)  # time of every file, so that the same contents give the same wheel
 
 
 def checksum(data):
@@ -13,7 +13,7 @@ def checksum(data):
 
 
 def write(path, folder, record):
-    """Packs all files of `folder`, and RECORD, which gets the name `record`."""
+    """Packs all files of `folder` and a RECORD named `record`."""
     lines = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):

@@ -38,8 +38,8 @@ class Arguments {
   absl::string_view value_;
 };
 
-// What a program in tests/ is: parse(arguments) gives options, or what is wrong with them;
-// run(options) gives the exit status. Figures that could not be written are a failure.
+// The main() of a program in tests/: parse(arguments) returns options or what is wrong with them,
+// and run(options) returns the exit status. It fails if figures could not be written.
 template <typename Parse, typename Run>
 int RunProgram(absl::string_view name, int argc, char** argv, Parse parse, Run run) {
   constexpr int kFailed = 1;

@@ -1,6 +1,6 @@
-// Runs of addresses cut into blocks that are used, free or unmapped: the bookkeeping that the pools
-// written here have in common. Like the originals it keeps neighbours linked and free blocks
-// ordered by size, so that the peers' speed is theirs and not that of a model.
+// Runs of addresses cut into blocks that are used, free or unmapped: the bookkeeping that the
+// reimplemented pools share. Like the originals it links neighbours and orders free blocks by size,
+// so that the peers' speed is realistic.
 //
 // Invariants:
 //   L1  The blocks of a segment cover it without gap or overlap.
@@ -61,8 +61,9 @@ class BlockList {
   // The block that `address` lies in, which must exist.
   Block* Containing(Address address) const;
 
-  // Gives [begin, end) of `block` a new state; what is left of it on either side keeps the old one.
-  // Returns the block of the new state: larger than asked for where neighbours had the same state.
+  // Gives [begin, end) of `block` a new state; the rest on either side keeps the old one. Returns
+  // the block with the new state, which is larger than [begin, end) if neighbours had the same
+  // state.
   Block* Carve(Block* block, Address begin, Address end, BlockState state);
 
   Block* Take(Block* block, Bytes bytes) {

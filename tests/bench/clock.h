@@ -12,15 +12,15 @@
 
 namespace thimble::bench {
 
-// Of this thread alone: a round is longer than a time slice, and what other programs do in between
-// is not the policy's time.
+// Counts only this thread's time: a round is longer than a time slice, and other programs that run
+// in between must not count.
 inline double ThreadNanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// The cheapest clock there is: what it reads is part of every stamped operation.
+// The cheapest clock, because reading it is part of every timed operation.
 inline std::uint64_t Ticks() {
 #if defined(__x86_64__)
   return __rdtsc();

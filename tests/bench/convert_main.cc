@@ -1,5 +1,5 @@
-// convert IN OUT: an event log becomes a text trace, a text trace an event log. Which of the two IN
-// is, its first bytes tell.
+// convert IN OUT: turns an event log into a text trace, or a text trace into an event log. The
+// first bytes of IN tell which it is.
 #include <cstdio>
 #include <string>
 

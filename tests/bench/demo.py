@@ -18,12 +18,12 @@ CASES = {
     "Thimble": MEMORY,
 }
 REPORT = "report.html"
-# Kernels one after the other, so that the program asks for the same memory every time.
+# Runs kernels one after the other, so that every run requests the same memory.
 ENVIRONMENT = {"TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
 
 
 def train(name, conf):
-    """Shows every tenth step. Whether the program reached its end, and its last loss."""
+    """Shows every tenth step and the last loss. Returns whether the program reached its end."""
     print(f"\n== {name}\n   THIMBLE_CONF={conf}", flush=True)
     environment = {**os.environ, **ENVIRONMENT, "THIMBLE_CONF": conf}
     environment.pop("TF_GPU_ALLOCATOR", None)
@@ -48,7 +48,7 @@ def train(name, conf):
 
 
 def draw(log):
-    """Where memory went, as a page in the folder that this was started in."""
+    """Writes a page that shows where memory went into the current folder."""
     command = [sys.executable, "-m", "thimble_gpu.cli", "report", log, "-o", REPORT]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     print(f"{REPORT} shows where the memory went: open it in a browser.")
@@ -65,7 +65,7 @@ def main():
     for name, trained in done.items():
         print(f"{name:34} {'trains' if trained else 'runs out of memory'}")
     if list(done.values()) != [False, True]:
-        sys.exit("That is not what this demonstration is for: please report it.")
+        sys.exit("The demonstration did not show what it should. Please report this.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What `./dev demo` trains: a small language model with a memory of what it has read.
+"""The model that `./dev demo` trains: a small language model that remembers what it has read.
 
-Sentences have all lengths, and the hidden states of the latest ones are kept, as models do that look
-things up while they write. So blocks of many sizes come and go: what fragments memory.
+Sentences have all lengths, and the hidden states of the latest ones are kept, as in models that
+look things up while they write. So blocks of many sizes come and go, which fragments memory.
 """
 
 import collections
@@ -32,7 +32,7 @@ def decoder():
 
 
 def sentences(draw, length):
-    """Words that follow from the ones before: there is something to learn."""
+    """Returns words that follow from earlier words, so that there is something to learn."""
     start = draw.integers(0, VOCABULARY, (BATCH, 1))
     words = (start + 7 * np.arange(length + 1)) % VOCABULARY
     return words[:, :-1].astype(np.int32), words[:, 1:].astype(np.int32)

@@ -1,7 +1,7 @@
 // The device that every policy is measured on: a host driver of a given capacity behind a cost
-// driver and a stopwatch. Capacity, reserved bytes, driver calls and their modelled time are
-// therefore counted by the same code for everybody, and the oracle asks the device, not the policy,
-// which physical bytes are behind an address.
+// driver and a stopwatch. So the same code counts capacity, reserved bytes, driver calls and their
+// modelled time for all policies, and the oracle asks the device, not the policy, which physical
+// bytes are behind an address.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace thimble::bench {
 
 class Device {
  public:
-  // Stops the process if the machine cannot make a host driver: there is nothing to measure then.
+  // Stops the process if the machine cannot make a host driver, because nothing can be measured
+  // then.
   explicit Device(Bytes capacity);
 
   Driver& driver() { return timed_; }

@@ -1,5 +1,5 @@
-// Regions from a driver: each is one chunk behind addresses of its own, as cudaMalloc makes them.
-// Costs the four driver calls that do the same by hand (Reserve, Create, Map, SetAccess).
+// Regions from a driver: each is one chunk at addresses of its own, like cudaMalloc's. A region
+// costs the four equivalent driver calls (Reserve, Create, Map, SetAccess).
 #pragma once
 
 #include "absl/container/flat_hash_map.h"

@@ -1,4 +1,4 @@
-// What it costs to report an event.
+// Measures the cost of reporting an event.
 //
 //   bazel run -c opt //tests/bench:events
 //

@@ -11,7 +11,7 @@
 //     request is tried once more.
 //
 // Simpler than the original, in its favour: the streams of a trace share one pair of pools without
-// waiting, and a request that cannot fit is known before pages are created for it in vain.
+// waiting, and a request that cannot fit fails before pages are created for it.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -43,7 +43,7 @@ struct Pool {
   std::vector<Segment> segments;
 };
 
-// What `block` would have if the unmapped addresses behind it were backed.
+// The size of `block` if the unmapped addresses behind it were backed.
 Bytes ExpandableBytes(const Block* block) {
   const Block* next = block->next;
   const bool expands = next != nullptr && next->state == BlockState::kUnmapped;
@@ -110,8 +110,8 @@ Block* ExpandablePolicy::FindFree(Pool& pool, Bytes bytes) const {
   return *best;
 }
 
-// A free block of at least `bytes`; nullptr if the device has not enough pages. Pages mapped before
-// that became clear stay in the pool.
+// A free block of at least `bytes`; nullptr if the device has not enough pages. Pages that were
+// mapped before the failure stay in the pool.
 Block* ExpandablePolicy::Expand(Pool& pool, Bytes bytes) {
   Block* block = FindRoom(pool, bytes);
   if (block->state == BlockState::kUnmapped) {

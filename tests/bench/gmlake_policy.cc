@@ -16,8 +16,8 @@
 //     the driver has no mapping left for a new one.
 //
 // Simpler than the original, in its favour: streams share the pools without waiting, events are
-// always ready, the size that cannot fit is known before chunks are created for it in vain, and
-// collecting takes everything at once instead of escalating.
+// always ready, a size that cannot fit fails before chunks are created for it, and collecting takes
+// everything at once instead of escalating.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -93,7 +93,7 @@ class GmlakePolicy final : public Policy {
   Address GrowLarge(Bytes bytes);
   void ReleaseCached();
 
-  // What fused blocks must know when [address, address + bytes) of a segment changes hands.
+  // Tells fused blocks that [address, address + bytes) of a segment is used or free now.
   void MarkBusy(Address address, Bytes bytes);
   void MarkFree(Address address, Bytes bytes);
 
@@ -260,7 +260,8 @@ void GmlakePolicy::ReleaseSegment(Address address, Bytes bytes) {
   free_bytes_ += bytes;
 }
 
-// Idle fused blocks go with the chunk; a live one that does not hand it out loses only its mapping.
+// Idle fused blocks disappear with the chunk; a live one that does not hand out the chunk loses
+// only its mapping.
 void GmlakePolicy::ForgetChunk(Chunk* chunk) {
   while (!chunk->fused.empty()) {
     FusedBlock* block = chunk->fused.back();

@@ -1,5 +1,6 @@
-// What Thimble promises on traces that are hard for it: three replays fit close to what is live,
-// and driver time stays within a bound that depends on the requests alone. No peer, no clock.
+// Thimble's promises on traces that are hard for it: three replays fit into little more than the
+// live bytes, and driver time stays within a bound that depends only on the requests. This test
+// uses no peer and no clock.
 #include <map>
 #include <string>
 #include <vector>
@@ -54,7 +55,7 @@ TEST_P(HardTrace, FitsThreeTimesWithinTheBoundOnDriverTime) {
       const auto address = (*arena)->Allocate({op.bytes, 0, op.stream, op.key});
       ASSERT_TRUE(address.ok()) << "replay " << replay << ": " << address.status();
       addresses[op.id] = *address;
-      // A stitched block maps its chunks and one more at either end.
+      // A stitched block maps its chunks and one more at each end.
       if (op.bytes >= kChunk / 16) chunks_asked_for += op.bytes / kChunk + 2;
     }
   }

@@ -6,7 +6,7 @@ smallest device that is enough for Thimble. (Not on a large one: TensorFlow rewr
 comes close to filling its device, and it may then need more.) A run is a new process on the
 simulated GPU (tests/simgpu), so a figure holds for the real framework and for everything it does
 with memory; nothing is replayed. Allocators that grow are also measured on a device that is much
-too large: what they took from it at most, divided by the peak in use there.
+too large: the most they took from it, divided by the peak in use there.
 """
 
 import argparse
@@ -24,10 +24,10 @@ AMPLE = 16 << 30
 SECONDS = 300  # of one run
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "workloads")
 
-# TensorFlow keeps some of a device for itself, more on larger ones. That is turned off, so that a
-# device of N bytes is N bytes to every allocator. One thread runs a program's ops, so that every run
-# asks for the same in the same order. JAX compiles a program once for all its runs: that takes a
-# minute or two, a run takes seconds.
+# TensorFlow keeps some of a device for itself, more on larger ones. This is turned off, so that a
+# device of N bytes has N bytes for every allocator. One thread runs a program's ops, so that every
+# run makes the same requests in the same order. JAX compiles a program once for all its runs: that
+# takes a minute or two, a run takes seconds.
 COMMON = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_DEVICE_MIN_SYS_MEMORY_IN_MB": "0",
@@ -37,7 +37,7 @@ COMMON = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 
-# Framework, allocator: what to set, and whether it grows as the program does.
+# (framework, allocator): variables to set, and whether the allocator grows with the program.
 TF = {
     "bfc": ({}, False),
     "bfc_growth": ({"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, True),
@@ -82,8 +82,8 @@ class Bench:
         environment = {**os.environ, **COMMON, **settings,
                        "SIMGPU_CONF": f"memory:{memory},summary:on"}
         if command[0].startswith("jax_"):
-            # XLA compiles for the size of the device: it stays, and a part of it is not to be had.
-            # Of the rest JAX would take three quarters.
+            # XLA compiles for the size of the device, so keep the size and make part of it
+            # unavailable. JAX would take three quarters of the rest.
             environment.update({
                 "SIMGPU_CONF": f"memory:{AMPLE},reserve:{AMPLE - memory},summary:on",
                 "XLA_CLIENT_MEM_FRACTION": repr(memory / AMPLE),
@@ -104,7 +104,7 @@ class Bench:
     def smallest(self, command, settings, guess, quantum):
         """The smallest multiple of the quantum that is enough, and its Run.
 
-        From the guess on in growing strides, up or down, then by halves.
+        Starts at the guess, moves up or down in growing strides, then bisects.
         """
         memory, stride = -(-guess // quantum) * quantum, quantum
         run = self.run(command, settings, memory)
@@ -132,7 +132,7 @@ class Bench:
         return enough, run
 
     def own_row(self, name):
-        """The row of Thimble, and what the other rows are compared with."""
+        """Returns Thimble's row, with which the other rows are compared."""
         allocators, command = PROGRAMS[name]
         settings, _ = allocators["thimble"]
         if allocators is JAX:
@@ -158,7 +158,7 @@ class Bench:
 
 @dataclasses.dataclass(frozen=True)
 class Base:
-    """What a program has in use at its peak, as Thimble counts it, to 256 bytes.
+    """The program's peak in use, as Thimble counts it, in units of 256 bytes.
 
     BFC counts the unused rests of its chunks, too.
     """
@@ -177,7 +177,7 @@ def row_of(base, allocator, memory, ample):
 
 
 def table(rows):
-    """As Markdown: programs down, allocators across."""
+    """Formats the figures as Markdown: a row per program, a column per allocator."""
     lines = []
     for allocators in (TF, JAX):
         names = [name for name in PROGRAMS if PROGRAMS[name][0] is allocators]
@@ -210,8 +210,8 @@ def main():
     parser.add_argument("--simulator", required=True, help="the program //tests/simgpu:run")
     parser.add_argument("--json", action="store_true", help="one object per program and allocator")
     parser.add_argument("--only", action="append", choices=PROGRAMS, metavar="PROGRAM",
-                        help=f"one of {', '.join(PROGRAMS)}; may be given again")
-    # One more than processors: TensorFlow waits ten seconds before it gives up.
+                        help=f"one of {', '.join(PROGRAMS)}; may be repeated")
+    # One job more than processors, because TensorFlow waits ten seconds before it gives up.
     parser.add_argument("--jobs", type=int, default=os.cpu_count() + 1)
     options = parser.parse_args()
     compiled = tempfile.TemporaryDirectory()

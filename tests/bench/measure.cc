@@ -13,15 +13,15 @@ bool Fits(const Workload& workload, PolicyKind kind, Bytes capacity) {
   return true;
 }
 
-// More than any policy was ever seen to take, and still a number of addresses that machines have.
+// More than any policy ever took, and still within a machine's address space.
 Bytes Unbounded(const Workload& workload) {
   return RoundUp(8 * workload.max_live_bytes + 64 * kGiB, kFitQuantum);
 }
 
 }  // namespace
 
-// From the smallest capacity that could do, in growing strides up to one that does, then by halves.
-// Fit is not quite monotone in capacity; what is returned was tried.
+// Starts at the smallest capacity that could suffice, grows in longer and longer strides until one
+// does, then bisects. Fit is not quite monotone in capacity, but the returned capacity was tried.
 std::optional<Bytes> FindFit(const Workload& workload, PolicyKind kind) {
   constexpr Bytes kFirstStrides = 256;  // the first stride is this part of the smallest capacity
   Bytes too_small = RoundUp(std::max<Bytes>(workload.max_live_bytes, 1), kFitQuantum);

@@ -14,15 +14,15 @@ namespace thimble::bench {
 inline constexpr Bytes kFitQuantum = 2 * kMiB;
 inline constexpr int kFitReplays = 3;
 
-// No device is larger, so a trace that needs more is not one of a device.
+// No device is larger, so no device recorded a trace that needs more.
 inline constexpr Bytes kLargestCapacity = 8 * kTiB;
 
 // The smallest capacity at which kFitReplays replays in a row succeed on one instance; nothing if
 // even kLargestCapacity does not suffice.
 std::optional<Bytes> FindFit(const Workload& workload, PolicyKind kind);
 
-// The most a policy reserves when it may grow without bound; nothing if a replay fails. What cannot
-// grow is given `fit_bytes`.
+// The most that a policy reserves when it may grow without bound; nothing if a replay fails. A
+// policy that cannot grow gets `fit_bytes`.
 std::optional<Bytes> MeasurePeakReserved(const Workload& workload, PolicyKind kind,
                                          Bytes fit_bytes);
 
@@ -47,8 +47,8 @@ struct SpeedSubject {
   Bytes capacity;
 };
 
-// In steady state. The policies take turns, round by round, so that whatever else the machine does
-// meets all of them. Nothing where a policy runs out of memory.
+// Measures the steady state. The policies take turns, round by round, so that other load on the
+// machine affects all of them. Nothing for a policy that runs out of memory.
 std::vector<std::optional<Speed>> MeasureSpeed(const Workload& workload,
                                                const std::vector<SpeedSubject>& subjects);
 

@@ -35,7 +35,7 @@ double TicksPerNanosecond() {
   return kRate;
 }
 
-// One policy on its way through the rounds.
+// One policy and its state between rounds.
 class Runner {
  public:
   Runner(const Workload& workload, const SpeedSubject& subject)
@@ -90,7 +90,7 @@ class Runner {
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  // What this thread has spent, but for the driver's part.
+  // The time of this thread without the driver's part.
   double PolicyNanoseconds() const {
     return ThreadNanoseconds() - subject_.device().driver_time().thread_ns;
   }

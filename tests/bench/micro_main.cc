@@ -1,5 +1,5 @@
-// What one allocation costs, on BFC and on Thimble, with plans and without, in the same run. See
-// --help.
+// Measures the cost of an allocation on BFC and on Thimble, with and without plans, in the same
+// run. See --help.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -187,7 +187,7 @@ int Run(std::vector<std::string> arguments, bool json) {
 }  // namespace thimble::bench
 
 int main(int argc, char** argv) {
-  // Before the user's own, which therefore win.
+  // These come before the user's own, which therefore take precedence.
   std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=5",
                                         "--benchmark_min_time=0.1",
                                         "--benchmark_enable_random_interleaving=true"};

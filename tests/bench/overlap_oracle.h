@@ -1,5 +1,5 @@
-// Finds blocks that share a byte. It shares no code and no knowledge with any policy: it is told
-// addresses, and asks the device which physical bytes are behind them.
+// Finds blocks that share a byte. It shares no code with any policy: it gets addresses, and asks
+// the device which physical bytes are behind them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What every policy must do before its figures mean anything: no block shares a byte with another,
-// no policy takes more than the device has, and the oracle would notice.
+// What every policy must fulfil before its figures mean anything: blocks share no byte, no policy
+// takes more than the device has, and the oracle notices violations.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -99,7 +99,7 @@ TEST(Gmlake, FusesScatteredChunksForALargeRequest) {
   EXPECT_EQ(FindFit(FromText(text), PolicyKind::kGmlake), kGiB);
 }
 
-// The whole free pages of the small pool serve a large request, and the other way round.
+// Free pages of the small pool serve a large request, and vice versa.
 TEST(Expandable, GivesPagesBackWhenMemoryIsOut) {
   std::string text;
   for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "A ", i, " 1048576\n");

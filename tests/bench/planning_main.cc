@@ -1,4 +1,4 @@
-// What requests cost while a plan is being made on the other thread. See --help.
+// Measures the cost of requests while another thread makes a plan. See --help.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

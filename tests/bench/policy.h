@@ -14,10 +14,10 @@ class Policy {
   // only be destroyed.
   virtual std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) = 0;
 
-  // `address` came from Allocate and was not freed since. `stream` is where the block was used.
+  // `address` came from Allocate and was not freed since. `stream` used the block.
   virtual void Free(std::uint64_t address, std::uint64_t stream) = 0;
 
-  // A step of training begins. Most policies do not care.
+  // A step of training begins. Most policies ignore this.
   virtual void BeginStep() {}
 };
 

@@ -1,9 +1,9 @@
-// What a program is doing and for how long, on one line of stderr. Only for people: nothing unless
-// stderr is a terminal.
+// Shows what a program is doing and for how long, on one line of stderr. Writes only if stderr is a
+// terminal.
 //
 //   gpt2.trace: bfc  [######--------------]  3 of 10  12 s
 //
-// A thread of its own counts the seconds; the line goes when the Progress does.
+// A separate thread counts the seconds; the line disappears with the Progress.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class Progress {
 
   // `done` of `total` parts are done, which makes a bar; 0 where the number is not known.
   void Say(absl::string_view text, int done = 0, int total = 0);
-  // Takes the line away, so that others can write, until the next Say().
+  // Removes the line until the next Say(), so that others can write.
   void Clear();
 
  private:

@@ -1,6 +1,6 @@
 // TensorFlow's framework library writes to stderr while it is loaded ("Could not find cuda
-// drivers"), and no setting stops it. stderr belongs to this program's own messages, so it is
-// turned away during that time: the executable's .preinit_array runs before the constructors of
+// drivers"), and no setting stops it. stderr is for this program's own messages, so it is
+// redirected during that time: the executable's .preinit_array runs before the constructors of
 // every shared library, its own constructors run after them.
 #include <fcntl.h>
 #include <unistd.h>

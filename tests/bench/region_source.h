@@ -1,5 +1,5 @@
-// Where a pool that knows no virtual memory gets its regions: what cudaMalloc is to it. Standard
-// types only, for the reason given in policy.h.
+// Supplies regions to pools that do not use virtual memory, in place of cudaMalloc. Standard types
+// only, for the reason given in policy.h.
 #pragma once
 
 #include <cstdint>

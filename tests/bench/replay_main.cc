@@ -36,18 +36,18 @@ Replays traces (A <id> <bytes> [stream] [key] | F <id> | S | # comment) on alloc
   --repeat N   replays in a row for the driver figures. Default: 3
   --json       one JSON object per trace and policy on standard output, nothing else there
 
-Figures (null, or - in the table, where a policy ran out of memory):
+Figures (null, or - in the table, if a policy ran out of memory):
   ops, max_live_bytes      of the trace; the largest sum of requested bytes
   fit_bytes, fit_ratio     smallest capacity, in steps of 2 MiB, at which three replays in a row
                            succeed on one instance; bfc and cnmem take it at once, the others grow
   peak_reserved_bytes      most memory taken when growing from empty without bound, three replays;
-                           bfc cannot grow: what it takes at fit_bytes
+                           bfc cannot grow, so what it takes at fit_bytes
   driver_calls, driver_calls_last_half, modelled_driver_us
                            N replays from empty at fit_bytes + 2 %; the second half of all operations
                            alone; the calls at published prices (A100)
   ns_per_op, p999_ns       steady state with twice the memory needed, after two replays; the best of
                            several rounds, in which all policies take turns; the policy's own
-                           code only, without what the driver takes
+                           code only, without the driver's time
   overlap_errors           blocks that shared an address or a physical byte, at fit_bytes
 
 Exit status: 0 done, 1 failed, 2 bad usage or bad trace.
@@ -66,7 +66,8 @@ absl::StatusOr<PolicyKind> PolicyFromFlag(absl::string_view name) {
   const std::string known = absl::StrJoin(
       AllPolicies(), ", ",
       [](std::string* out, PolicyKind kind) { absl::StrAppend(out, PolicyName(kind)); });
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no policy; use one of ", known));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is not a policy; use one of ", known));
 }
 
 absl::StatusOr<Options> ParseArguments(Arguments arguments) {

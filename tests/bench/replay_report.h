@@ -1,4 +1,4 @@
-// How the results of a replay are shown.
+// Prints the results of a replay.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace thimble::bench {
 
-// One trace on one policy. What a policy could not do is absent: null in JSON, "-" in the table.
+// The results of one trace on one policy. Figures that a policy could not reach are absent: null in
+// JSON, "-" in the table.
 struct ReplayResult {
   std::string trace;
   std::string policy;

@@ -28,7 +28,7 @@ const std::vector<PolicyKind>& AllPolicies();
 absl::string_view PolicyName(PolicyKind kind);
 std::optional<PolicyKind> ParsePolicy(absl::string_view name);
 
-// How a policy comes by its memory.
+// How a policy gets its memory.
 enum class Sizing : std::uint8_t {
   kNatural,  // as its users run it: bfc and cnmem take the whole capacity at once, the others grow
   kGrowth,   // from empty, as far as the policy can; bfc alone cannot

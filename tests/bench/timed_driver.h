@@ -1,6 +1,6 @@
-// Measures how long another driver takes, so that it can be left out of a policy's own time: mmap
-// is not cuMemMap, and the host driver's speed says nothing about a GPU's. What the calls would
-// cost there is the cost driver's business.
+// Measures the time of another driver, so that it can be subtracted from a policy's own time: mmap
+// is not cuMemMap, and the host driver's speed says nothing about a GPU's. The cost driver models
+// the cost on a GPU.
 //
 // Not thread-safe: one thread replays.
 #pragma once
@@ -34,7 +34,7 @@ class TimedDriver : public InterceptingDriver {
     spent_.ticks += Ticks() - start_ticks_;
   }
 
-  // Reading the clock of a thread is a system call, and not the policy's time either.
+  // Reading a thread's clock is a system call, which is not the policy's time either.
   void Calibrate() {
     constexpr int kRounds = 1000;
     const double start = ThreadNanoseconds();

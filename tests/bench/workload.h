@@ -1,5 +1,5 @@
-// A trace made ready for replaying: only what moves memory or begins a step, and closed, so that
-// one replay ends where the next begins.
+// A trace prepared for replay: it has only operations that move memory or begin a step, and frees
+// everything at its end, so that replays can follow each other.
 #pragma once
 
 #include <cstddef>

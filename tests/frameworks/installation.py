@@ -25,7 +25,8 @@ def install_for_jax(folder):
 
 
 def install(folder):
-    """For both frameworks. Returns the variables with which a program finds it."""
+    """Installs the wheel's files for both frameworks. Returns the variables with which a program
+    finds them."""
     install_for_jax(folder)
     # TensorFlow looks for plugins in the real site-packages only, or where this says.
     plugin = str(TENSORFLOW_PLUGIN.resolve())

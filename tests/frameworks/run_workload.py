@@ -2,9 +2,9 @@
 
     run_workload.py [--gpus N] --allocators NAME,NAME PROGRAM ARGUMENT...
 
-Each run must end well, make no call that the driver's rules forbid, be served by the allocator
-that was asked for, and use no more memory in later steps than in earlier ones, as far as the
-allocator can tell. Thimble is installed in all of them, and serves only those that ask for it.
+Each run must succeed, make no illegal driver call, be served by the named allocator, and use no
+more memory in later steps than in earlier ones, as far as the allocator reports it. Thimble is
+installed in all runs, and serves only those that enable it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tests.frameworks import installation
 LAUNCHER = "tests/simgpu/run"
 MEMORY = "4GiB"
 
-# What a user sets, and how the framework then names the allocator.
+# The user's variables, and the framework's name for the allocator.
 ALLOCATORS = {
     "bfc": ({}, "GPU_0_bfc"),
     "bfc_growth": ({"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, "GPU_0_bfc"),
@@ -35,14 +35,14 @@ ALLOCATORS = {
     "jax_thimble": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble"}, "thimble"),
 }
 
-# BFC, which serves JAX's "platform" too, counts what it hands out. That is up to twice what was
-# asked for, as its free memory happens to lie, and tells nothing about growth.
+# BFC, which serves JAX's "platform" too, counts what it hands out. That can be twice the requested
+# size, depending on its free memory, and says nothing about growth.
 COUNTS_CHUNKS = ("bfc", "bfc_growth", "jax_default", "jax_growth", "jax_platform")
 
-# XLA 0.10.2 unmaps its memory twice in this mode when it ends, says so, and goes on.
+# When XLA 0.10.2 ends in this mode, it unmaps its memory twice, logs that, and continues.
 BREAKS_RULES = ("jax_vmm",)
 
-# What a user may have set must not decide a test.
+# A user's variables must not affect a test.
 FOREIGN = ("PYTHON", "TF_", "XLA_", "JAX_", "THIMBLE_", "SIMGPU_")
 
 
@@ -61,7 +61,7 @@ def run(options, name, installed):
     command += ["--allow-illegal"] if name in BREAKS_RULES else []
     command += ["--", sys.executable, options.program, *options.arguments]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
-    # JAX would go on without a GPU, in silence; TensorFlow says much that nobody needs.
+    # JAX would silently continue without a GPU; TensorFlow logs too much.
     environment.update(SIMGPU_PYTHON=sys.executable, JAX_PLATFORMS="cuda",
                        TF_CPP_MIN_LOG_LEVEL="2")
     environment.update(installed)
@@ -92,7 +92,7 @@ class Workload(unittest.TestCase):
         if result["peak_bytes"] is None:  # this allocator of the framework keeps no account
             return
         self.assertGreaterEqual(result["peak_bytes"], max(after_step))
-        # Where requests differ from step to step, growth says nothing.
+        # If requests differ from step to step, growth means nothing.
         alike = result["workload"] != "decode" and result.get("lengths") != "variable"
         if alike and name not in COUNTS_CHUNKS:
             self.assertFalse(grows(after_step), after_step)

@@ -20,7 +20,7 @@ class TheTree(unittest.TestCase):
     def test_keeps_the_law(self):
         files = list(sources())
         seen = {str(pathlib.Path(path).parent) for path, _ in files if path.startswith("allocator/")}
-        # Behind the link that Bazel made lies the whole tree, also what BUILD does not know yet.
+        # Bazel's link leads to the whole tree, also to files that no BUILD lists yet.
         root = pathlib.Path("allocator/thimble.h").resolve().parent
         self.assertEqual(seen, {str(path.parent.relative_to(root.parent))
                                 for path in root.rglob("*.h")},
@@ -36,7 +36,7 @@ class TheTree(unittest.TestCase):
 
 
 class TheLaw(unittest.TestCase):
-    """What the check would say about files that break the law: it must not be blind."""
+    """The check must find files that break the law."""
 
     def what(self, path, line):
         return [what for _, what in layers.violations(path, "// first line\n" + line + "\n")]

@@ -1,4 +1,4 @@
-// What a tool hears of an arena's blocks, through the C interface.
+// What a tool learns about an arena's blocks, through the C interface.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -28,8 +28,8 @@ class Nvtx : public testing::Test {
     first_ = count_();
   }
 
-  // What was heard in this test so far, with every rule checked: regions lie in heaps that are
-  // there, no two overlap, and what goes was there.
+  // Returns what this test heard so far, and checks every rule: regions lie in existing heaps, no
+  // two overlap, and only existing ones are removed.
   struct Heard {
     std::map<std::uint64_t, std::uint64_t> heaps;    // bytes by address
     std::map<std::uint64_t, std::uint64_t> regions;  // the same

@@ -1,5 +1,5 @@
-// A tool that listens by NVTX and writes down what it hears: stands for compute-sanitizer, which
-// needs a GPU. NVTX loads it from the path in NVTX_INJECTION64_PATH.
+// A tool that listens by NVTX and records what it hears, in place of compute-sanitizer, which needs
+// a GPU. NVTX loads it from the path in NVTX_INJECTION64_PATH.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,6 @@ struct NvtxCall {
 
 }  // namespace thimble
 
-// How many calls there were, and each of them.
+// The number of calls, and each of them.
 extern "C" std::size_t recorded_count();
 extern "C" void recorded_call(std::size_t index, thimble::NvtxCall* call);

@@ -1,4 +1,4 @@
-"""Runs what others wrote, stock and on Thimble in every mode: see README.md."""
+"""Runs other people's programs, stock and on Thimble in every mode. See README.md."""
 
 import argparse
 import os
@@ -25,13 +25,13 @@ def arguments():
                         help=f"some of {', '.join(modes.THIMBLE)}; each is compared with stock")
     parser.add_argument("--only", choices=SUITES, help="one of the three kinds of programs")
     parser.add_argument("--match", default="", metavar="PATTERN",
-                        help="a regular expression: only tests, models and programs so named")
+                        help="run only tests, models and programs whose names match")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
                         help="programs at a time (%(default)s)")
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / ".outside" / "page.md",
                         metavar="PATH", help="the result (.outside/page.md)")
     parser.add_argument("--fresh", action="store_true",
-                        help="run anew what was run on this wheel already")
+                        help="repeat what already ran on this wheel")
     parser.add_argument("--thimble", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--simulator", required=True, help=argparse.SUPPRESS)
     options = parser.parse_args()

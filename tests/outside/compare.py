@@ -1,4 +1,5 @@
-"""Which answers differ from stock's, and what each difference is: explained, unstable, a defect."""
+"""Finds answers that differ from stock, and judges each difference: explained, unstable or a
+defect."""
 
 import csv
 import dataclasses
@@ -12,7 +13,7 @@ TRIES = 3  # runs of stock and of the mode, in turn, after an answer differed
 
 @dataclasses.dataclass
 class Explanation:
-    """A row of explained.csv: in the mode, the test shows this, for that reason."""
+    """A row of explained.csv: mode, test, the text that it shows, and the reason."""
     suite: str
     mode: str
     test: str
@@ -114,7 +115,7 @@ class Judge:
                         f"{self._tries} stock runs agree")
 
     def _steadily(self, unit, mode, test):
-        """What two stock runs that agree say about the mode, if there is a way to have such."""
+        """Compares the mode with two stock runs that agree, if the unit has a variant for that."""
         if unit.steady is None:
             return None
         base = modes.base_of(mode)
@@ -128,7 +129,7 @@ class Judge:
         return self._runner.run(unit, mode, attempt).tests.get(test, MISSING)[0]
 
     def stale(self):
-        """Explanations of what was run, but does not differ in that way."""
+        """Returns explanations of tests that ran but do not differ in that way."""
         return [explanation for explanation in self._explanations
                 if explanation not in self._applied
                 and (explanation.suite, explanation.mode, explanation.test) in self._seen]

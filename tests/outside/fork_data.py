@@ -1,7 +1,7 @@
-"""Trains on a data set of Keras whose batches are computed by workers that are forks.
+"""Trains on a Keras data set whose batches are computed by forked workers.
 
-Keras' own tests of it need PyTorch. Workers compute with TensorFlow, on tensors of the parent,
-while the parent trains: whoever shares memory with another reads wrong bytes, or crashes.
+Keras' own tests of such data sets need PyTorch. Workers compute with TensorFlow on the parent's
+tensors while the parent trains. Processes that share memory by mistake read wrong bytes or crash.
 """
 
 import sys

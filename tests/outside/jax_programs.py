@@ -213,7 +213,7 @@ def transformer_scan():
 
 @program
 def transformer_lengths():
-    """Another shape in every step, and a program for each."""
+    """A different shape in every step, with a compiled program for each."""
     module = Transformer()
     variables = jax.jit(module.init)(jax.random.key(0), tokens())
     gradient = jax.jit(jax.grad(lambda v, x: mean_loss(module.apply(v, x))))

@@ -10,7 +10,8 @@ MEMORY = "16GiB"
 
 
 def settings(mode, _, path):
-    """A program is compiled once for all modes. Requests are in the driver's log or the arena's."""
+    """A program is compiled once for all modes. Requests are read from the driver's or the arena's
+    log."""
     variables = {**modes.JAX[mode], "SIMGPU_CONF": f"memory:{MEMORY}", "JAX_PLATFORMS": "cuda",
                  "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
                  "JAX_COMPILATION_CACHE_DIR": str(path.parents[1] / "compiled"),
@@ -30,7 +31,7 @@ def unit(name):
 
 
 def names():
-    """As jax_programs.py has them. Importing it would take seconds."""
+    """Reads the names from the text of jax_programs.py, because importing it takes seconds."""
     tree = ast.parse((units.FOLDER / "jax_programs.py").read_text())
     return [node.name for node in tree.body
             if isinstance(node, ast.FunctionDef) and node.decorator_list]

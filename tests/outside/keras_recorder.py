@@ -1,4 +1,4 @@
-"""A plugin of pytest: writes down how each test ends, and goes on where a crash ended the last run.
+"""A pytest plugin that records how each test ends, and resumes where a crash ended the last run.
 
 Random numbers are seeded before every test, so that a test that draws its input draws the same one
 in every mode.
@@ -16,7 +16,7 @@ MATCH = "OUTSIDE_MATCH"  # a regular expression; only tests with such a name run
 
 
 def name_of(nodeid):
-    """From keras/src on: where the package is installed is of no interest."""
+    """The path from keras/src on, independent of the installation."""
     return nodeid.rpartition("keras/src/")[2]
 
 

@@ -7,8 +7,9 @@ import pathlib
 from tests.outside import modes
 from tests.outside import units
 
-# Groups of tests, each a process: folders and files below keras/src. Chosen for what they do with
-# memory: training, saving and loading, forks and threads, state, loops, eager ops of all kinds.
+# Groups of tests, each run in one process: folders and files below keras/src. They are chosen for
+# what they do with memory: training, saving and loading, forks and threads, state, loops, eager ops
+# of all kinds.
 GROUPS = {
     "saving": ("saving",),
     "trainers": ("trainers",),
@@ -25,7 +26,7 @@ GROUPS = {
     "normalization": ("layers/normalization", "layers/pooling"),
     "random": ("random", "initializers", "constraints", "regularizers"),
 }
-# A test that forks is right by luck now and then: it gets a process of its own several times.
+# A test that forks sometimes passes by luck, so it runs several times in a process of its own.
 FORKS = "saving/saving_lib_test.py", "test_load_model_concurrently"
 REPEATS = 5
 SECONDS = 420  # one test; the slowest takes a minute alone on a machine
@@ -60,7 +61,8 @@ def unit(name, paths, match=""):
                "--continue-on-collection-errors", "--rootdir", str(root()))
 
     def settings(mode, peak, _):
-        # The peak of a group is that of tests which hold tensors themselves: a goal, no limit.
+        # The peak of a group comes from tests that hold tensors themselves, so it is a goal and not
+        # a limit.
         return {**modes.tensorflow(mode, peak, hard=False), "OUTSIDE_MATCH": match,
                 "PYTHONPATH": str(units.FOLDER)}
 

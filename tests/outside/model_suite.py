@@ -16,15 +16,15 @@ def unit(name):
     every = units.Unit("models", name, (str(units.FOLDER / "train_model.py"), name),
                        ("train_model.py", "models.py"), SECONDS, settings,
                        modes=tuple(modes.CPU) if name in models.NEED_NUMBERS else modes.ALL)
-    # In graphs that need more memory than the CPU device says it has, TensorFlow's optimizer makes
-    # sums that add up their terms as they come. Without it every sum has an order.
+    # In graphs that need more memory than the CPU device reports, TensorFlow's optimizer makes sums
+    # that add up their terms as they arrive. Without the optimizer, every sum has a fixed order.
     steady = dataclasses.replace(every, name=f"{name}, unoptimized",
                                  command=(*every.command, "unoptimized"))
     return dataclasses.replace(every, steady=steady)
 
 
 def recovering(name, *arguments):
-    """Goes on after an out of memory: where a lower limit is an out of memory."""
+    """Continues after running out of memory; a lower limit makes it run out."""
     return units.Unit("models", name, (str(units.FOLDER / "recover.py"), name, *arguments),
                       ("recover.py", "train_model.py"), SECONDS,
                       lambda mode, peak, _: modes.tensorflow(mode, peak, hard=True),

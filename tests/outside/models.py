@@ -1,14 +1,15 @@
-"""Models that others wrote, of keras.applications and keras_hub: small inputs, random weights.
+"""Other people's models from keras.applications and keras_hub, with small inputs and random
+weights.
 
-Frameworks are imported by who makes a model, not by who only wants to know their names.
+Only functions that make a model import frameworks, so that reading the names is fast.
 """
 
 CLASSES = 10
 TOKENS = 64
 VOCABULARY = 2000
 
-# Name: side of its square images. The smallest that its convolutions allow, or a little more; but
-# DenseNet needs more than the 256 MiB which TensorFlow's CPU device says it has, so that the graph
+# Name to side of its square images: the smallest that its convolutions allow, or a little more.
+# DenseNet needs more than the 256 MiB that TensorFlow's CPU device reports, so that the graph
 # optimizer rewrites it to save memory.
 APPLICATIONS = {
     "MobileNet": 96,
@@ -31,7 +32,7 @@ _LANGUAGE = {"vocabulary_size": VOCABULARY, "num_layers": 4, "hidden_dim": 256,
 _HEADS = {**_LANGUAGE, "num_heads": 4}
 _GROUPED = {**_LANGUAGE, "num_query_heads": 4, "num_key_value_heads": 2}
 
-# Backbone of keras_hub: what it is made with.
+# keras_hub backbone to its arguments.
 BACKBONES = {
     "GPT2Backbone": _HEADS,
     "BertBackbone": _HEADS,
@@ -55,7 +56,7 @@ BACKBONES = {
                     "hidden_dim": 256, "mlp_dim": 1024},
 }
 NAMES = (*APPLICATIONS, *BACKBONES)
-# Its indices are numbers that it computes: stock fails, too, on a GPU that computes nothing.
+# It computes its indices, so stock fails, too, on a GPU that computes nothing.
 NEED_NUMBERS = ("MixtralBackbone",)
 
 

@@ -1,4 +1,4 @@
-"""The modes in which every program runs: what a user would set, and nothing else."""
+"""The modes in which every program runs, each with only the settings of a user."""
 
 import os
 
@@ -36,7 +36,7 @@ JAX = {
 ALL = (*CPU, *SIMULATED)
 THIMBLE = tuple(mode for mode in ALL if mode not in (STOCK, GPU_STOCK))
 
-# What a user may have set must not decide a run.
+# A user's variables must not affect a run.
 FOREIGN = ("PYTHON", "PYTEST", "KERAS_", "TF_", "XLA_", "JAX_", "THIMBLE_", "SIMGPU_", "CUDA_")
 
 
@@ -50,17 +50,17 @@ def is_stock(mode):
 
 
 def clean():
-    """The environment without what a user may have set; TensorFlow says only what matters."""
+    """Returns the environment without a user's variables, with a quiet TensorFlow."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    # No GPU of the machine takes part, and no two processes share what Keras keeps at home.
+    # Hides the machine's GPUs, and gives every process its own folder for Keras.
     return {**kept, "TF_CPP_MIN_LOG_LEVEL": "1", "KERAS_BACKEND": "tensorflow"}
 
 
 def tensorflow(mode, peak, hard):
     """Variables for a program whose peak is known if it swaps.
 
-    `hard`: it must do with its part of the peak. Otherwise that is a goal only, for programs that
-    hold tensors which cannot leave.
+    `hard`: part of the peak is a limit. Otherwise it is only a goal, for programs that hold tensors
+    which cannot leave.
     """
     if mode in SIMULATED:
         return SIMULATED[mode]

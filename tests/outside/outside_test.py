@@ -1,4 +1,4 @@
-"""`./dev outside` must see what it is for: programs that differ, crash, hang or are unstable."""
+"""`./dev outside` must notice programs that differ, crash, hang or are unstable."""
 
 import functools
 import pathlib

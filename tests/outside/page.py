@@ -16,12 +16,12 @@ WORDS = {
     "bfc": "`front:bfc`",
     modes.GPU: "simulated GPU, which computes nothing",
 }
-# Lines of an out-of-memory report that say why, in the order in which they are wanted.
+# Lines of an out-of-memory report that give the reason, the preferred ones first.
 REASON = re.compile(r"^\s*(swapping .*|not with .*|needs .*|requested .*)$", re.MULTILINE)
 
 
 def why(verdict):
-    """The reason that an out-of-memory report gives, or the last line that was said."""
+    """Returns the reason in an out-of-memory report, or the last line of output."""
     lines = [line.strip() for line in REASON.findall(verdict.said)]
     if lines:
         return "; ".join(dict.fromkeys(lines))
@@ -101,7 +101,7 @@ class Page:
         return "\n\n".join(parts) + "\n"
 
     def _in_stock(self):
-        """How Keras' tests end in stock: a test that is skipped there says little."""
+        """Counts how Keras' tests end in stock; a test that is skipped there proves little."""
         ends = collections.Counter(str(answer).partition(":")[0] for answer in
                                    {v.test: v.stock for v in self._verdicts
                                     if v.suite == "keras" and "::" in v.test}.values())

@@ -11,8 +11,8 @@ WELL = "exit status 0"
 def run(command, environment, folder, log, record, seconds):
     """How the program ended: its exit status, the signal that ended it, or that it hung.
 
-    It hangs if `record`, the file to which it writes what it has done, has not grown for so many
-    seconds. What it writes otherwise is appended to the file `log`.
+    It hangs if the file `record`, to which it writes its progress, has not grown for that many
+    seconds. Its other output is appended to the file `log`.
     """
     with open(log, "ab") as output:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdout=output,
@@ -20,7 +20,7 @@ def run(command, environment, folder, log, record, seconds):
     try:
         return _wait(process, record, seconds)
     finally:
-        # Also what the program started and left behind, such as a pool of a test that hangs.
+        # Also ends processes that the program left behind, such as the pool of a hanging test.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""What a program writes down while it runs, a line of JSON each, so that a crash loses nothing.
+"""A program's record while it runs: one line of JSON each, so that a crash loses nothing.
 
     {"key": ...}                                  what the file is about; another key: start anew
     {"start": TEST}                               a test begins
@@ -67,7 +67,7 @@ class Record:
 
 
 def arena_figures():
-    """Of the arena that serves this process; nothing where none does."""
+    """Figures of the arena that serves this process; empty if none does."""
     try:
         import thimble_gpu
     except ImportError:

@@ -1,11 +1,11 @@
-"""Goes on after an out of memory, as a program does that then tries a smaller batch.
+"""Continues after running out of memory, like a program that then tries a smaller batch.
 
     recover.py NAME [jit]
 
-MobileNet trains on small batches, and before each on one that does not fit. What failed must leave
-no trace: stock TensorFlow, which has no limit, does not try it. With `jit` XLA compiles the step.
-Without, ops that do not wait for the one that failed have run, in stock as well: Adam's count of
-steps goes on, so there it is an optimizer without.
+MobileNet trains on small batches, and before each tries one that does not fit. The failure must
+leave no trace: stock TensorFlow, which has no limit, skips that batch. With `jit`, XLA compiles the
+step. Without, ops that do not depend on the failed one have already run, also in stock; Adam would
+count such a step, so an optimizer without a counter is used.
 """
 
 import os
@@ -23,7 +23,7 @@ SIDE, SMALL, LARGE, CLASSES = 64, 4, 128, 10
 
 
 def fails(model, batch):
-    """Whether a step is out of memory when there is no more than what is held."""
+    """Returns whether a step runs out of memory if the limit is what is already held."""
     import thimble_gpu
     thimble_gpu.trim(device="cpu")
     before = thimble_gpu.stats("cpu")

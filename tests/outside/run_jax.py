@@ -1,7 +1,7 @@
 """Runs one program of jax_programs.py: `run_jax.py NAME`.
 
-The simulated GPU computes nothing, so numbers say nothing. The answer is what the program asked
-for: how many buffers, and their sizes in order.
+The simulated GPU computes nothing, so numbers mean nothing. The answer is the number of buffers
+that the program requested, and their sizes in order.
 """
 
 import hashlib

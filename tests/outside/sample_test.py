@@ -1,4 +1,4 @@
-"""A sample of what `./dev outside` runs, chosen for what it catches: see README.md."""
+"""A sample of `./dev outside` with the programs that find most. See README.md."""
 
 import dataclasses
 import pathlib

@@ -1,4 +1,4 @@
-"""Units through modes, several at a time, each test judged."""
+"""Runs units in modes, several at a time, and judges each test."""
 
 import concurrent.futures
 
@@ -9,7 +9,8 @@ EXPLAINED = units.FOLDER / "explained.csv"
 
 
 def run(runner, plan, jobs, tries=compare.TRIES):
-    """Verdicts, and explanations that no longer apply. `plan`: pairs of a unit and its modes."""
+    """Returns verdicts, and explanations that no longer apply. `plan` has pairs of a unit and its
+    modes."""
     judge = compare.Judge(runner, compare.read_explanations(EXPLAINED), tries)
 
     def through(unit, modes):

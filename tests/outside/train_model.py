@@ -1,9 +1,9 @@
-"""Trains a model for a few steps and writes down its losses, its weights and what it predicts.
+"""Trains a model for a few steps and records its losses, weights and predictions.
 
     train_model.py NAME [unoptimized]
 
-On the CPU every number is the same in every run; answers are compared bit by bit. On the simulated
-GPU, which computes nothing, the answer is only that all steps were done. "unoptimized" is without
+On the CPU, every run gives the same numbers, which are compared bit by bit. The simulated GPU
+computes nothing, so there the answer is only that all steps were done. "unoptimized" turns off
 TensorFlow's graph optimizer.
 """
 

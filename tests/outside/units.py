@@ -1,4 +1,4 @@
-"""A unit is one program with one or more tests; a runner takes it through a mode."""
+"""A unit is one program with one or more tests; a runner runs it in a mode."""
 
 import collections
 import dataclasses
@@ -38,13 +38,13 @@ class Unit:
 
     @property
     def leaving(self):
-        """The test that the process ends well after all others."""
+        """The test that the process exits normally after all other tests."""
         return f"{self.name} (leaving)"
 
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """With what units run, and where results are kept."""
+    """The tools with which units run, and the folder for results."""
     stock: str  # Python with the frameworks
     thimble: str  # and with Thimble's wheel
     simulator: str
@@ -73,7 +73,7 @@ class Runner:
         return self._machine.results / unit.suite / mode / f"{name}.jsonl"
 
     def run(self, unit, mode, attempt=0):
-        """The record of the unit in the mode. Later attempts are for what differed."""
+        """Returns the record of the unit in the mode. Later attempts repeat what differed."""
         path = self.path(unit, mode, attempt)
         with self._locks[path]:
             return self._run_at(path, unit, mode, attempt)

@@ -1,4 +1,4 @@
-"""The fuzzer finds what it is there to find: a difference, a crash, an exception, a hang."""
+"""The fuzzer finds differences, crashes, exceptions and hangs."""
 
 import time
 import unittest

@@ -42,7 +42,7 @@ def shrunk(subject, program, seed, verdict, seconds):
 
 
 def examine(name, seed, features, modes, seconds):
-    """Verdicts on the program of a seed, and the text of each that fails, as small as can be."""
+    """Returns the verdicts on the program of a seed, and the shrunken text of each failing one."""
     subject = subject_of(name)
     program = subject.program(seed, features)
     verdicts = subject.judged(subject.source(program, seed), modes)
@@ -64,7 +64,7 @@ def replay(name, path, modes):
 
 
 class Tally:
-    """Counts verdicts, and tells those that fail."""
+    """Counts verdicts, and prints failing programs."""
 
     def __init__(self, options):
         self.options = options
@@ -105,7 +105,7 @@ class Tally:
 
 
 def corpus(options, subject):
-    """Programs of the corpus, but for those that wait for a repair."""
+    """Returns the programs of the corpus, except for those that wait for a repair."""
     waiting = set(subject.WAITING) - set(options.features)
     for path in sorted(pathlib.Path(options.corpus).glob("*.py")) if options.corpus else ():
         waits = WAITS_FOR.search(path.read_text(encoding="utf-8"))
@@ -154,14 +154,15 @@ def names(text):
 def parsed(arguments):
     parser = argparse.ArgumentParser(prog="./dev fuzz")
     parser.add_argument("subject", choices=SUBJECTS)
-    parser.add_argument("--programs", type=int, help="how many; default: without end")
-    parser.add_argument("--minutes", type=float, help="starts no program after that")
-    parser.add_argument("--seed", type=int, default=1, help="of the first program")
-    parser.add_argument("--mode", action="append", dest="modes", help="default: all")
-    parser.add_argument("--features", type=names, help="names with commas between, or 'all'")
+    parser.add_argument("--programs", type=int, help="number of programs (default: no limit)")
+    parser.add_argument("--minutes", type=float, help="start no program after that time")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first program")
+    parser.add_argument("--mode", action="append", dest="modes",
+                        help="a mode; may be repeated (default: all)")
+    parser.add_argument("--features", type=names, help="names separated by commas, or 'all'")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--shrink", type=float, default=SHRINKING, help="seconds, for each failure")
-    parser.add_argument("--out", help="folder for programs that fail")
+    parser.add_argument("--shrink", type=float, default=SHRINKING, help="seconds per failure")
+    parser.add_argument("--out", help="folder for failing programs")
     parser.add_argument("--corpus", help="folder of programs to run first")
     options = parser.parse_args(arguments)
     subject = subject_of(options.subject)

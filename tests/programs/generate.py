@@ -9,8 +9,8 @@ from tests.programs.prelude import prelude
 from tests.programs.statements import Statement
 from tests.programs.statements import text_of
 
-# What programs are made of, by name, and how often. Those in WAITING meet defects that are known
-# and not repaired yet: only `--features` asks for them.
+# Features of programs and their frequencies. Those in WAITING meet known, unrepaired defects, so
+# only `--features` enables them.
 TEMPLATES = {
     "exceptions": (hazards.EXCEPTIONS, 2),
     "views": (hazards.VIEWS, 3),
@@ -29,7 +29,7 @@ SHAPES = ((7, 33), (64, 64), (256, 256), (300, 500), (512, 512), (1024, 512))
 
 
 class Generator:
-    """Writes one program. What is alive and may be used is in `tensors` and `variables`."""
+    """Writes one program. `tensors` and `variables` list what is alive and may be used."""
 
     def __init__(self, seed, features=DEFAULT):
         self.random = random.Random(seed)
@@ -46,7 +46,7 @@ class Generator:
         return f"{kind}_{self.count}"
 
     def values(self, **more):
-        """What templates may mention, chosen anew."""
+        """Chooses new values for the names in templates."""
         pick = self.random.choice
         return dict(n=self.random.randint(0, 3), s=self.random.randint(0, 99),
                     kind=self.random.random() < 0.3, **more,
@@ -56,7 +56,7 @@ class Generator:
         self.statements.append(Statement(*arguments, **more))
 
     def operation(self, live, kinds, variables=()):
-        """One more tensor, from those that are alive."""
+        """Makes one more tensor from those that are alive."""
         name, a = self.name("tensor"), self.random.choice(live[-3:])
         values = self.values(a=a, b=self.random.choice(live))
         if variables and self.random.random() < 0.3:

@@ -1,4 +1,4 @@
-"""What a program goes through besides computing: features that can be left out by name.
+"""What a program does besides computing: features that can be disabled by name.
 
 A feature is a list of templates. {t} is a tensor, {v} a variable, {f} a new name, {n} a number,
 {kind} whether its functions are compiled. Each is one statement of a program.
@@ -124,8 +124,8 @@ for _ in range({n} + 1):
     show("{f}", [{f}({t}, 10), {v}, tf.sin({t})])
 ''',)
 
-# TensorFlow has no threads in a child: ops that are large enough to want some wait for ever there,
-# in stock too.
+# TensorFlow has no threads in a child, so ops that are large enough to need them hang there, in
+# stock too.
 FORKS = ('''\
 {f}_part = tf.reshape({t}, [-1])[:512]
 def {f}(who):
@@ -151,9 +151,9 @@ with multiprocessing.get_context("fork").Pool(2) as {f}_pool:
     show("{f}", {f}_pool.map({f}, range(6)))
 ''')
 
-# More than the 256 MiB that TensorFlow's CPU device says it has: its optimizer then adds up tensors
-# one by one, as they arrive. The first sum is exact in any order. The second one is not, and shows
-# whether the optimizer was told the same as in stock; with two threads it is not steady in stock.
+# More than the 256 MiB that TensorFlow's CPU device reports, so that its optimizer adds up tensors
+# one by one, as they arrive. The first sum is exact in any order. The second is not, and shows
+# whether the optimizer saw the same memory as in stock; with two threads it is not stable in stock.
 LARGE = ('''\
 @tf.function
 def {f}(x):
@@ -174,6 +174,6 @@ def {f}(x):
 show("{f}", {f}(tf.constant(numbers(2000, 3000 + {n}, seed={n}))))
 ''')
 
-# What a program must not have if it is to have two threads: forks, because a child has none of the
-# threads that would compute for it, and sums that depend on which thread is first.
+# Features that exclude two threads: forks, because a child lacks the threads that would compute for
+# it, and sums that depend on which thread comes first.
 ONE_THREAD = ("fork", "use_multiprocessing", "tape.gradient(total")

@@ -8,7 +8,7 @@ from tests.programs.statements import text_of
 MEMORY = 1 << 30  # bytes of the device
 BEYOND = (MEMORY + (MEMORY >> 1)) // 4  # floats
 
-# Expressions over arrays of one shape that have it again: see tensor_ops.py.
+# Expressions over arrays of one shape that keep this shape. See tensor_ops.py.
 OPERATIONS = (
     "jnp.sin({a})",
     "jax.nn.gelu({a}) + 1.0",
@@ -111,7 +111,7 @@ BEYOND = {beyond}  # floats: more than the device has
 
 
 def show(name, value):
-    """Shapes: on a simulated GPU, numbers mean nothing."""
+    """Shows shapes, because numbers mean nothing on a simulated GPU."""
     jax.block_until_ready(value)
     print(name, [(str(leaf.dtype), leaf.shape) for leaf in jax.tree.leaves(value)], flush=True)
 
@@ -129,7 +129,7 @@ def out_of_memory(function):
 
 
 def together(*functions):
-    """Runs them in threads of their own, all at once."""
+    """Runs each in a thread of its own, all at once."""
     results = [None] * len(functions)
 
     def run(index):

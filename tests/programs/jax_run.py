@@ -1,4 +1,4 @@
-"""Programs for JAX on the simulated GPU, under which this process must run: for workers only."""
+"""Runs JAX programs. For workers only: this process must run on the simulated GPU."""
 
 import ctypes
 import os
@@ -25,12 +25,13 @@ def is_out_of_memory(error):
 
 
 def _stock_requests(calls):
-    """Sizes of what was served, in order; what failed has the error behind it."""
+    """Returns the sizes of served requests in order, from the driver's log; failed calls have an
+    error at the end."""
     return [int(size) for size in REQUEST.findall(calls.read_text())]
 
 
 def _our_requests(log):
-    """The same of an event log; and every invariant of the arena holds."""
+    """Returns the same from an event log, and checks the arena's invariants."""
     front = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
     front.thimble_front_arena.restype = ctypes.c_void_p
     core = ctypes.CDLL("libthimble.so", mode=os.RTLD_NOLOAD)
@@ -45,7 +46,7 @@ def _our_requests(log):
 def run(text, site, conf):
     """Runs the program, on Thimble if `conf` is not None.
 
-    `more` is the sizes that were asked for, in order, and the calls that CUDA forbids.
+    `more` has the requested sizes in order, and the illegal calls.
     """
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

@@ -27,7 +27,8 @@ source = jax_generate.source
 
 
 def prepare(_):
-    """Starts this process again on the simulated GPU: the loader reads its variables only then."""
+    """Restarts this process on the simulated GPU, because the loader reads its variables only at
+    the start."""
     if SITE in os.environ:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +41,7 @@ def prepare(_):
 
 
 def seen(outcome, has_threads):
-    """What two runs must have in common."""
+    """Returns what two runs must have in common."""
     requests, illegal = outcome.more or ([], "")
     return outcome.lines, outcome.end, sorted(requests) if has_threads else requests, illegal
 
@@ -60,7 +61,7 @@ def difference(stock, ours):
 
 
 def judged(text, modes):
-    """A verdict for every mode; one for stock alone where the program tells nothing."""
+    """Returns a verdict for every mode; only one for stock if the program proves nothing."""
     from tests.programs import jax_run  # takes seconds, and only workers need it
     site, has_threads = os.environ[SITE], "together(*" in text
     run = lambda conf: jax_run.run(text, site, conf)

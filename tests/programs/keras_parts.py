@@ -1,6 +1,6 @@
 """Layers, optimizers and data of the models that a program trains.
 
-A layer is written for {x}, of the rank under which it stands, and gives that rank again.
+A layer takes {x} of the rank under which it is listed, and returns the same rank.
 """
 
 CLASSES = 10
@@ -82,7 +82,7 @@ OPTIMIZERS = (
 
 LOSS = "keras.losses.SparseCategoricalCrossentropy(from_logits=True)"
 
-# From {x} and {y}, arrays of the whole set; {s} is a seed.
+# Data sets from {x} and {y}, the arrays of the whole set; {s} is a seed.
 DATASETS = (
     "tf.data.Dataset.from_tensor_slices(({x}, {y})).shuffle(32, seed={s}).batch({b})",
     "tf.data.Dataset.from_tensor_slices(({x}, {y})).batch({b}).map(lambda x, y: (tf.sin(x), y),"

@@ -18,7 +18,7 @@ HUNG = "hung"
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of a run: the lines it showed, how it ended, what else is known about it."""
+    """The outcome of a run: its lines, how it ended, and further data."""
     lines: list
     end: str
     more: object
@@ -43,7 +43,7 @@ def executed(path, is_out_of_memory):
 
 
 def _wait(process, seconds):
-    """The status of a process; None if it had to be stopped. Its children end with it."""
+    """Returns the status of a process; None if it had to be stopped. Its children end with it."""
     end = time.monotonic() + seconds
     status = None
     while status is None and time.monotonic() < end:
@@ -71,7 +71,8 @@ def _child(function, path, output, log, answer):
 
 
 def run(text, function, seconds=300):
-    """Calls function(path of the program) in a fork: it returns the end and what else is known."""
+    """Calls function(path of the program) in a fork; the function returns how it ended and further
+    data."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as log, \
             tempfile.TemporaryFile() as answer, \
             tempfile.NamedTemporaryFile("w", suffix=".py") as file:

@@ -1,7 +1,7 @@
 """Programs as trees of statements, so that parts can be left out and the rest still runs.
 
-Names that a generator makes end in a number (`tensor_12`). Who makes and who needs such a name is
-read from Python's own syntax tree, so a generator writes plain Python and keeps no account.
+Names that a generator makes end in a number (`tensor_12`). Python's syntax tree tells which
+statement makes and which needs a name, so a generator writes plain Python and tracks nothing.
 """
 
 import ast
@@ -52,7 +52,8 @@ def _parsed(statement):
 
 
 def _names(statement):
-    """What a statement makes for those after it, and what it needs from those before it."""
+    """Returns the names that a statement makes for later ones, and those that it needs from earlier
+    ones."""
     tree = _parsed(statement)
     made, used = set(), set()
     for node in ast.walk(tree):
@@ -74,7 +75,7 @@ def _inside(statement):
 
 
 def pruned(statements, known=frozenset()):
-    """The statements without those that need what is no longer made."""
+    """Returns the statements without those that need a name which is no longer made."""
     kept, known = [], set(known)
     for each in statements:
         if each.body:
@@ -94,7 +95,7 @@ def _replaced(statements, index, new):
 
 
 def smaller(statements):
-    """All programs that are one step smaller, the boldest steps first."""
+    """Yields all programs that are one step smaller, the largest steps first."""
     size = len(statements)
     length = size
     while length >= 1:
@@ -110,7 +111,7 @@ def smaller(statements):
 
 
 def shrunk(statements, fails, is_late):
-    """The smallest program that can be found, in steps, for which `fails` holds."""
+    """Returns the smallest program, found step by step, for which `fails` holds."""
     tried = set()
     found = True
     while found and not is_late():

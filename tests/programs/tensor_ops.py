@@ -1,7 +1,7 @@
-"""Expressions over tensors of one shape, float32[rows, cols], that have that shape again.
+"""Expressions over tensors of one shape, float32[rows, cols], that keep this shape.
 
-{a} and {b} are tensors, {v} is a variable of that shape, {n} a small number, {s} a seed. Every one
-can stand in for another, so that a program may lose any of them and still run.
+{a} and {b} are tensors, {v} is a variable of that shape, {n} a small number, {s} a seed. They are
+interchangeable, so a program may lose any of them and still run.
 """
 
 # Everywhere: eager, in graphs, compiled by XLA.
@@ -49,7 +49,8 @@ PLAIN = (
     "bounded({a})",
 )
 
-# Shapes that depend on data, Python, strings, lists, what is not deterministic there: not for XLA.
+# Not for XLA: shapes that depend on data, Python, strings, lists, and ops that XLA computes
+# nondeterministically.
 HOST = (
     "tf.scan(lambda s, row: s * 0.5 + row, {a})",
     "tf.squeeze(tf.nn.max_pool2d({a}[None, :, :, None], 3, 1, 'SAME'), [0, 3])",

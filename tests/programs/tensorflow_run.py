@@ -1,4 +1,4 @@
-"""Programs on the CPU device of TensorFlow, which this module imports: for workers only."""
+"""Runs programs on TensorFlow's CPU device. For workers only, because it imports TensorFlow."""
 
 import os
 

@@ -35,12 +35,12 @@ source = generate.source
 
 
 def prepare(features):
-    """Kernels of oneDNN are TensorFlow's default, and one feature of programs here."""
+    """oneDNN's kernels are TensorFlow's default; here a program must ask for them."""
     os.environ[ONEDNN] = "1" if "onednn" in features else "0"
 
 
 def compared(stock, ours, may_run_out):
-    """How a run differs from stock's, as kind and detail."""
+    """Returns how a run differs from stock, as kind and detail."""
     if (ours.lines, ours.end) == (stock.lines, stock.end):
         return SAME, ""
     if may_run_out and ours.end == RAN_OUT and ours.lines == stock.lines[:len(ours.lines)]:
@@ -52,7 +52,7 @@ def compared(stock, ours, may_run_out):
 
 
 def judged(text, modes):
-    """A verdict for every mode; one for stock alone where the program tells nothing."""
+    """Returns a verdict for every mode; only one for stock if the program proves nothing."""
     from tests.programs import tensorflow_run  # takes seconds, and only workers need it
     run = functools.partial(tensorflow_run.run, text)
     run_on = functools.cache(run)  # the peak is that of `plain`

@@ -1,8 +1,8 @@
-"""What a comparison of one program in one mode can say."""
+"""The possible results of comparing one program in one mode."""
 
 import dataclasses
 
-# How a run ends, where it ends well, or well enough where memory is short.
+# How a run may end: normally, or out of memory where memory is short.
 DONE = "done"
 RAN_OUT = "ran out"
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 COMMAND = "chromium"
-# As root and in a sandbox of Bazel's there is no room for a sandbox of its own.
+# As root and in Bazel's sandbox, Chromium cannot have a sandbox of its own.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
            "--no-first-run", "--disable-extensions", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--remote-debugging-pipe")
@@ -129,7 +129,7 @@ class Browser:
         return found
 
     def requests(self):
-        """What the page asked for, itself included."""
+        """Returns all requests of the page, itself included."""
         return [event["params"]["request"]["url"] for event in self.events
                 if event.get("method") == "Network.requestWillBeSent"]
 

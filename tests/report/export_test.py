@@ -20,10 +20,10 @@ def joined(ranges):
 
 
 class Exports(recorded.Case):
-    """Other tools' formats: each tells the same story."""
+    """All formats of other tools show the same history."""
 
     def write_log(self, *records, names=None):
-        """Of records and, at most 40 bytes each, names of keys."""
+        """Size of records and of key names, at most 40 bytes each."""
         for key, name in (names or {}).items():
             records += ((18, 0, 0, len(name), key, 0),
                         (20, *struct.unpack("<5Q", name.encode().ljust(40, b"\0"))))
@@ -50,7 +50,7 @@ class Exports(recorded.Case):
         self.assertIn("encoder/layer_1/MatMul", stacks)
 
     def test_speedscope_joins_scopes(self):
-        # Neighbours are joined in the picture, others are not: a/x, b, a/x, a/y.
+        # The picture joins only neighbours: a/x, b, a/x, a/y.
         records = [(1, 4096 * (1 + i), 1000 + i, 0, key, i) for i, key in enumerate((1, 3, 1, 5))]
         self.write_log(*records, names={1: "/a//x", 3: "b", 5: "a/y"})
         file = json.loads(self.export("--speedscope", "s.json").read_text())
@@ -64,7 +64,7 @@ class Exports(recorded.Case):
         return pickle.loads(self.export("--pytorch", "p.pickle").read_bytes())
 
     def assert_replays_backwards(self, snapshot):
-        """As the viewer does: from the segments at the end to nothing at the start.
+        """Goes back like the viewer, from the segments at the end to nothing at the start.
 
         Meanwhile every block lies in one segment and in no other block.
         """

@@ -58,7 +58,7 @@ PROGRAM = textwrap.dedent("""
             free(block_)
     core.destroy(arena)
 """)
-# The slowest of some draws of the timeline: all of it, and closer and closer.
+# The slowest of several draws of the timeline: all of it, then zooming in.
 DRAWS = """(() => {
   let slowest = 0;
   for (let i = 0; i < 12; ++i) {
@@ -86,8 +86,8 @@ def main():
                          THIMBLE_CONF=f"device:cpu,memory:2GiB,log:{log}")
         if ended.returncode != 0:
             sys.exit(ended.stderr)
-        told = json.loads(site.run("thimble", "stats", "--json", str(log)).stdout)
-        line = {"events": told["events"], "log_bytes": log.stat().st_size}
+        figures = json.loads(site.run("thimble", "stats", "--json", str(log)).stdout)
+        line = {"events": figures["events"], "log_bytes": log.stat().st_size}
         for name, seconds in (("write_seconds", "0"), ("write_with_bfc_seconds", "10")):
             start = time.monotonic()
             ended = site.run("thimble", "report", str(log), "-o", str(page), "--bfc-seconds",

@@ -1,4 +1,4 @@
-"""Pages in a browser: no errors, no requests, true figures, and an answer to hand and key.
+"""Pages in a browser: no errors, no requests, true figures, and reactions to pointer and keys.
 
 The logs are recorded here: GPT-2 and eager decoding on the simulated GPU, a network that swaps on
 the CPU device, and a plan of Harmony's.
@@ -21,8 +21,8 @@ SWAPPING = ("import sys; sys.path.insert(0, 'tests/tf_plugin'); import swap_mode
 PLANNED = SWAPPING.replace("swap_models.train", "swap_models.STEPS = 40; swap_models.train")
 ON_CPU = "device:cpu,chunk:64KiB,retry_ms:100"
 
-# At some instants: the highest and lowest of an interval are what a plain search finds, layers sum
-# up to the whole, and blocks lie in memory that is mapped, each byte at home in one block.
+# At some instants: the highest and lowest value of an interval match a plain search, layers sum up
+# to the total, and blocks lie in mapped memory, with every byte at home in one block.
 CHECKS = """(() => {
   const {history, timeline} = thimble, wrong = [];
   const expect = (truth, what) => { if (!truth && wrong.length < 5) wrong.push(what); };
@@ -60,7 +60,7 @@ CHECKS = """(() => {
 
 
 def size(count):
-    """As the page and the command write it."""
+    """Formats a size as the page and the command do."""
     for unit, exponent in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count >= 1 << exponent:
             return f"{count / (1 << exponent):.2f} {unit}"
@@ -252,7 +252,7 @@ class Pages(unittest.TestCase):
             ("cut", 2, allocation, 0, "The log is incomplete: its process still runs, crashed or"),
             ("damaged", 2, allocation + struct.pack("<6Q", 99, *[0] * 5), 1,
              "record 1 has kind 99"),
-            ("empty", 2, b"", 1, "Nothing was allocated"),
+            ("empty", 2, b"", 1, "has no allocations"),
             ("old", 1, allocation, 1, "")):
             with self.subTest(name):
                 log, page = self.folder / (name + ".log"), self.folder / (name + ".html")
@@ -262,7 +262,7 @@ class Pages(unittest.TestCase):
                 self.open(page)
                 self.assertIn(banner, self.text_of("#banners"))
                 if name == "old":
-                    self.assertIn("of version 1", self.text_of("#map-words"))
+                    self.assertIn("has version 1", self.text_of("#map-words"))
 
     def test_dark_pages_for_dark_systems(self):
         log, page = self.folder / "dark.log", self.folder / "dark.html"

@@ -1,4 +1,4 @@
-"""`thimble report --perfetto` as Perfetto understands it, asked in SQL."""
+"""Queries the output of `thimble report --perfetto` in Perfetto, by SQL."""
 
 import re
 import struct

@@ -1,4 +1,4 @@
-"""What tests of reports start from: the wheel, installed, and a log that a program has left."""
+"""The common start of report tests: the installed wheel, and the log of a program."""
 
 import json
 import pathlib
@@ -40,7 +40,7 @@ CONF = "device:cpu,memory:16MiB"
 
 
 class Case(unittest.TestCase):
-    """A test with a folder for a log and what becomes of it."""
+    """A test with a folder for a log and its output."""
 
     @classmethod
     def setUpClass(cls):

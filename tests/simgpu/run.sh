@@ -6,13 +6,13 @@ usage() {
   cat >&2 <<'END'
 usage: run [--gpus N] [--memory BYTES] [--log PATH] [--fault SPEC] [--allow-illegal] -- COMMAND…
 
-  --gpus N         devices (1)
-  --memory BYTES   of each device (80GiB)
-  --log PATH       every call of the driver, a line each
-  --fault SPEC     calls that fail: cuMemCreate@3 the third, cuMemMap/100 every hundredth
-  --allow-illegal  show calls that break CUDA's rules, but do not fail because of them
+  --gpus N         number of devices (default: 1)
+  --memory BYTES   memory of each device (default: 80GiB)
+  --log PATH       log every driver call, one per line
+  --fault SPEC     make calls fail: cuMemCreate@3 the third, cuMemMap/100 every hundredth
+  --allow-illegal  show calls that break CUDA's rules, but keep the command's exit status
 
-SIMGPU_CONF takes all options: tests/simgpu/README.md.
+SIMGPU_CONF accepts more options, see tests/simgpu/README.md.
 END
   exit 2
 }
@@ -41,7 +41,7 @@ here=$0.runfiles/thimble/tests/simgpu
 [[ -d $here ]] || here=$(dirname "$0")
 here=$(cd "$here" && pwd)
 
-# A framework would only say that it sees no GPU, and go on without.
+# A framework would only say that it sees no GPU, and continue without one.
 "$here/driver/check_options" "$conf" || exit 2
 
 illegal=$(mktemp)

@@ -1,4 +1,4 @@
-"""The launcher: what it passes through, what it refuses, and what it makes of illegal calls."""
+"""The launcher: what it passes on, what it refuses, and how it reports illegal calls."""
 
 import os
 import subprocess

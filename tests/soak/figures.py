@@ -1,4 +1,4 @@
-"""What a process holds, and whether that grows."""
+"""Reads what a process holds, and finds whether it grows."""
 
 import os
 
@@ -30,7 +30,7 @@ def figures():
         mappings = sum(1 for _ in maps)
     return {
         "rss": _kilobytes("/proc/self/status", "VmRSS"),
-        # Not Pss: shares of libraries grow when other processes end.
+        # Not Pss: a process's share of libraries grows when other processes end.
         "private": _kilobytes("/proc/self/smaps_rollup", "Private_Dirty"),
         "memfd": _memfd_bytes(),
         "descriptors": len(os.listdir("/proc/self/fd")),
@@ -40,10 +40,10 @@ def figures():
 
 
 def growth(samples):
-    """How much more there is, at the least, in the last third than ever was in the first half.
+    """Returns the minimum over the last third minus the maximum over the first half.
 
-    The first tenth does not count. Rounds differ, so a single one says nothing; but what leaks is
-    never given back, and shows in every round of the last third.
+    The first tenth does not count. A single round says nothing, because rounds differ; but a leak
+    is never given back, so it shows in every round of the last third.
     """
     samples = samples[max(1, int(FIRST * len(samples))):]
     third = max(1, len(samples) // 3)
@@ -51,7 +51,7 @@ def growth(samples):
 
 
 def grown(ours, stock):
-    """Figures that grow, with by how much: more per round than stock's do by themselves.
+    """Returns figures that grow more per round than stock's, and by how much.
 
     But for EXACT ones, less than a hundredth of what is there is forgiven.
     """

@@ -66,8 +66,8 @@ def wrong_rounds(rounds, stock):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="./dev soak")
-    parser.add_argument("--minutes", type=float, default=1, help="of all three together")
-    parser.add_argument("--rounds", type=int, default=sys.maxsize, help="no more of each than that")
+    parser.add_argument("--minutes", type=float, default=1, help="for all three processes together")
+    parser.add_argument("--rounds", type=int, default=sys.maxsize, help="at most this many")
     parser.add_argument("--features", type=lambda text: tuple(filter(None, text.split(","))),
                         default=tuple(name for name in FEATURES if name not in WAITING),
                         help=f"any of {', '.join(FEATURES)}")

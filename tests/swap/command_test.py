@@ -77,7 +77,8 @@ class Swap(trace_files.TraceFiles):
         self.assertGreaterEqual(limits[-1], 20000000, "less cannot leave")
 
     def test_names_what_is_wrong(self):
-        self.assert_refused([self.trace, "--curve", "--limit", "9"], "--curve goes without")
+        self.assert_refused([self.trace, "--curve", "--limit", "9"],
+                            "--curve cannot be combined with")
         self.assert_refused([], "FILE")
         self.assert_refused([self.trace, "--slowdown", "-1"], "-1")
         self.assert_refused([self.trace, "--limit", "1", "--slowdown", "1"], "not allowed with")

@@ -1,4 +1,4 @@
-"""Every tool that takes long says so to people, and to nobody else."""
+"""Every slow tool shows progress in a terminal, and nowhere else."""
 
 import subprocess
 import tempfile

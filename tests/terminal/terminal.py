@@ -21,7 +21,8 @@ class Program:
         self.seen = ""
 
     def read_until(self, text, times=1, seconds=60):
-        """Whether the terminal showed it so many times; not if time is up or the program ends."""
+        """Returns whether the terminal showed it `times` times before the timeout or the program's
+        end."""
         deadline = time.monotonic() + seconds
         while self.seen.count(text) < times and time.monotonic() < deadline:
             if not self._read(0.1) and self.process.poll() is not None:
@@ -32,7 +33,7 @@ class Program:
         os.write(self._master, keys.encode())
 
     def end(self, seconds=120):
-        """What came out of the stream that is no terminal; `seen` has the rest."""
+        """Returns the output of the stream that is not a terminal; `seen` has the other."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
             self._read(0.1)

@@ -1,7 +1,7 @@
 """What ops of stock TensorFlow tell the core about their blocks, call by call.
 
-The device and the hooks are the real ones; the three functions of the core only write down how they
-are called (recorder.cc). Tensors have sizes of their own, by which they are known in the record.
+The device and the hooks are real; the core's three functions only record their calls (recorder.cc).
+Every tensor has a different size, which identifies it in the record.
 """
 
 import collections
@@ -50,7 +50,7 @@ def key_of(name):
 
 
 def tensor(kib, value=1.0):
-    """Of the device: what numpy brings is not."""
+    """Makes a tensor on the device; tensors from NumPy are not."""
     return tf.fill([kib, 256], value)
 
 
@@ -125,7 +125,8 @@ def eager():
 
 
 def eager_variable():
-    """Addresses of the variable, and of what Python gave it and got from it."""
+    """Returns the addresses of the variable, of the tensor that Python assigned, and of the one
+    that Python read."""
     value = tensor(90, 3.0)
     v = tf.Variable(value)
     take()
@@ -244,7 +245,7 @@ class Announcements(unittest.TestCase):
         # Sin, MatMul, Sum.
         self.assertEqual(pinned(calls), [[128], [128, 512], [256]])
         self.assertTrue({128, 256} <= touched(calls), calls)
-        # The function's arguments are Python's.
+        # Python holds the function's arguments.
         self.assertEqual(exposed(calls), {128, 512})
         self.assertEqual({call.flags for call in calls if call.what == "pin" and call.sizes}, {TURN})
 

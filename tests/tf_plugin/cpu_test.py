@@ -12,7 +12,8 @@ CPU = -1  # THIMBLE_TF_CPU
 
 
 def figures():
-    """MiB in use: with a tensor, with what a compiled function made of it, and without that."""
+    """Returns MiB in use with a tensor, with the result of a compiled function, and after dropping
+    that result."""
     assert forked.arena_stats(CPU) is None
 
     @tf.function(jit_compile=True)
@@ -48,7 +49,8 @@ def two_logical_devices():
 
 
 def memory_of_logical_devices():
-    """MiB in use on each after 4 MiB were made on CPU:1; what CPU:1 says beyond its limit."""
+    """Returns MiB in use on each device after allocating 4 MiB on CPU:1, and the error of CPU:1
+    above its limit."""
     cpu = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu[0], [tf.config.LogicalDeviceConfiguration()] * 3)
     with tf.device("CPU:1"):
@@ -89,7 +91,7 @@ class CpuDevice(unittest.TestCase):
         for part in ("requested  8.00 MiB by Fill", "largest possible block", "64.00 MiB Fill",
                      "fits with  limit:75497472"):
             self.assertTrue(result.lines_with(part), f"{part}\n{result}")
-        # The exception is as the log has it.
+        # The exception has the same text as the log.
         report = error[error.index("CPU_thimble: out of memory (limit)"):]
         report = report[:report.index("limit:75497472") + len("limit:75497472")]
         self.assertIn(report, result.log)

@@ -1,7 +1,7 @@
 """Programs that fork after TensorFlow has computed. Each returns what stock TensorFlow returns.
 
-In a child, TensorFlow has lost its threads: ops so small that they need none work there, larger ones
-wait for ever, on stock too.
+A child does not have TensorFlow's threads: small ops that need none work there, larger ones hang,
+on stock too.
 """
 
 import multiprocessing
@@ -21,7 +21,7 @@ SHAPE = (64, 64)
 
 
 def in_child(function):
-    """What `function` returns in a fork of this process."""
+    """Runs `function` in a fork of this process and returns its result."""
     ends = os.pipe()
     process = os.fork()
     if process == 0:
@@ -41,7 +41,7 @@ def filled(value):
 
 
 def sums(first):
-    """Fills tensors again and again, and says which of them held something else."""
+    """Fills tensors again and again, and returns those that held something else."""
     wrong = 0
     for i in range(ROUNDS):
         tensors = [filled(first + i + k) for k in range(4)]
@@ -111,7 +111,7 @@ class Squares(keras.utils.PyDataset):
         return 6
 
     def __getitem__(self, index):
-        # NumPy alone: Keras forks while TensorFlow computes, which may have locks of its own then.
+        # Uses only NumPy: Keras forks while TensorFlow computes and may hold locks.
         x = np.random.default_rng(index).normal(size=(16, 32)).astype("float32")
         return x * 2, x[:, :1]
 
@@ -161,7 +161,8 @@ CASES = [
 
 
 def growth_by(forks):
-    """Bytes and open files that so many children cost, each gone before the next; and a sum."""
+    """Returns the growth of bytes and open files after `count` children, one after the other; and a
+    sum."""
     variable = tf.Variable(filled(1))
     seen = []
     for children in (10, forks):

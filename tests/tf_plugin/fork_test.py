@@ -1,4 +1,4 @@
-"""A fork has its own tensors, whatever its parent does: as on stock TensorFlow."""
+"""A forked child has its own tensors, whatever its parent does, as on stock TensorFlow."""
 
 import unittest
 

@@ -1,7 +1,7 @@
-"""Runs functions in processes of their own, each with variables and a plugin of its own.
+"""Runs functions in separate processes, each with its own variables and plugin.
 
-TensorFlow reads its settings once, and importing it takes seconds: so it is imported once, and every
-case is a fork of that process, made before TensorFlow has done anything.
+TensorFlow reads its settings once, and importing it takes seconds. So one process imports it, and
+every case is a fork of that process, made before TensorFlow has done anything.
 """
 
 import ctypes
@@ -13,10 +13,10 @@ import types
 
 import tensorflow as tf
 
-# From this file, not from where the program runs: `./dev bench` starts one elsewhere.
+# Relative to this file, not to the current folder: `./dev bench` runs elsewhere.
 PLUGIN = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
                                        os.pardir, "tf_plugin", "libthimble_tf.so"))
-# What a user may have set must not decide a test.
+# A user's variables must not affect a test.
 OWN_VARIABLES = ("TF_GPU_ALLOCATOR", "THIMBLE_CONF", "TF_FORCE_GPU_ALLOW_GROWTH")
 
 
@@ -53,7 +53,7 @@ def _case(function, arguments, plugin, variables):
 def run(function, *arguments, plugin=PLUGIN, **variables):
     """Calls `function` in a new process with `variables` set and the plugin loaded.
 
-    A case that ended by a signal, or that did not end well, has the answer None.
+    If a case fails or is killed by a signal, its answer is None.
     """
     with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as answer:
         process = os.fork()
@@ -82,8 +82,8 @@ def loaded(library):
 def arena_stats(device):
     """Statistics of the arena behind a device of this process; None if it has none.
 
-    As tf_plugin/README.md says: the plugin gives the arena, and the core, which is loaded with it,
-    its figures.
+    As in tf_plugin/README.md: the plugin returns the arena, and the core that it loaded returns the
+    figures.
     """
     plugin = ctypes.CDLL(PLUGIN)
     plugin.thimble_tf_arena.restype = ctypes.c_void_p

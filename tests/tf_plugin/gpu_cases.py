@@ -25,7 +25,7 @@ def allow_growth():
 
 
 def refused_in_a_fork():
-    """What a child is told that asks for memory of the GPU."""
+    """Returns the error that a child gets when it requests memory of the GPU."""
     kept = hold()
 
     def child():
@@ -80,7 +80,7 @@ def visible_device():
 
 
 def figures():
-    """MiB in use and their peak, as TensorFlow tells them before and after they are reset."""
+    """Returns TensorFlow's MiB in use and their peak, before and after a reset."""
     allow_growth()
     kept = hold(mib=8)
     hold(mib=16)
@@ -157,7 +157,8 @@ def mirrored():
 
 
 def swapped(swap, jit=False):
-    """Bytes that left GPU:0 while a net trained in little memory, or that memory ran out."""
+    """Returns the bytes that left GPU:0 while a net trained in little memory, or that memory ran
+    out."""
     allow_growth()
     model = keras.Sequential([keras.Input((64, 64, 3))] + [
         keras.layers.Conv2D(64, 3, padding="same", activation="relu") for _ in range(12)] + [
@@ -178,7 +179,7 @@ def swapped(swap, jit=False):
 
 
 def many_variables():
-    """Variables that do not fit GPU:0 together, given by Python and read by it."""
+    """Python assigns and reads variables that do not fit on GPU:0 together."""
     allow_growth()
     variables = [tf.Variable(np.full((8, 256, 1024), i, np.float32)) for i in range(24)]
 
@@ -208,7 +209,7 @@ class Gpu(unittest.TestCase):
 
 
 class Options(Gpu):
-    """What the program and the user say about memory counts as it does in stock TensorFlow."""
+    """Memory settings of the program and the user have the same effect as in stock TensorFlow."""
 
     def test_all_memory_is_taken_at_once_unless_growth_is_allowed(self):
         reserved, limit = self.answer(reserved_and_limit, False)
@@ -252,9 +253,9 @@ class Options(Gpu):
     def test_a_limit_above_the_device_is_named_and_tensorflow_s_counts(self):
         result = self.served(reserved_and_limit, True, THIMBLE_CONF="limit:100GiB")
         self.assertLess(result.answer[1], 4 * GIB)
-        said = result.lines_with("limit:100GiB is more than TensorFlow allows for GPU:0, ")
+        said = result.lines_with("limit:100GiB is above the ")
         self.assertEqual(len(said), 1, result)
-        self.assertIn(f"{result.answer[1]} bytes: that is what counts", said[0])
+        self.assertIn(f"{result.answer[1]} bytes that TensorFlow allows for GPU:0", said[0])
 
     def test_a_mistake_refuses_the_device(self):
         for conf, part in (("limti:1GiB", "unknown option 'limti'"), ("limit:lots", "'lots'"),
@@ -337,7 +338,7 @@ class Swap(Gpu):
         self.assertEqual(rounds[1:], rounds[1:2] * 3)
 
     def test_a_compiled_function_that_does_not_fit_says_so(self):
-        # It reports its end while it still holds the locks of its variables.
+        # The op reports its end while it still holds the locks of its variables.
         conf = "swap:auto,limit:96MiB,retry_ms:100"
         self.assertEqual(self.answer(swapped, True, True, THIMBLE_CONF=conf), "out of memory")
 

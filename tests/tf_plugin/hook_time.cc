@@ -1,10 +1,10 @@
-// What it costs an op that its device announces what it uses, when nothing has to move.
+// Measures the cost of announcements for an op when nothing has to move.
 //
 //   bazel run -c opt //tests/tf_plugin:hook_time
 //
 // Real kernels of TensorFlow, with tensors in a real arena; only the announcement is repeated and
-// timed, not the kernel: caches are warm and nobody else wants the arena. One JSON object per kind
-// of op: nanoseconds, both sides of the op together.
+// timed, not the kernel, so caches are warm and nothing else uses the arena. One JSON object per
+// kind of op: nanoseconds, both sides of the op together.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

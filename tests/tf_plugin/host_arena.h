@@ -14,7 +14,7 @@ class HostArena {
     EXPECT_EQ(thimble_create(("device:cpu," + options).c_str(), &arena_), THIMBLE_OK)
         << thimble_last_error();
   }
-  // Whatever a test did, the arena is sound.
+  // Checks the arena's invariants after every test.
   ~HostArena() {
     EXPECT_EQ(thimble_check(arena_), THIMBLE_OK) << thimble_last_error();
     thimble_destroy(arena_);

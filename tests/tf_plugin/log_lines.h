@@ -1,4 +1,4 @@
-// What is logged while an object of this class lives.
+// Collects what is logged while it lives.
 #pragma once
 
 #include <string>

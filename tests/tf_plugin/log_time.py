@@ -1,13 +1,14 @@
-"""What an event log costs a training step on the CPU device.
+"""Measures what an event log costs a training step on the CPU device.
 
     bazel run -c opt //tests/tf_plugin:log_time -- [ROUNDS]
 
-Two processes that do the same differ by some percent, for as long as they live: by where their
-memory lies. So one process trains, and its log is off, on and off again in turn. With swap:watch,
-as `thimble run` has it, a log also has every op and what it uses; what it costs to watch, log or
-not, is in swap_time.py. One JSON object per model and setting: milliseconds of a step without a log, by the clock and of processor time; events of a
-step; and medians over rounds of two ratios, again by the clock and of processor time. `log`: with a
-log to without one. `same`: of both parts without one, which is how much the measurement wavers.
+Two processes that do the same differ by some percent for their whole life, because their memory
+lies elsewhere. So one process trains while its log is off, on and off again in turn. With
+swap:watch, as under `thimble run`, a log also has every op and its blocks; swap_time.py measures
+what watching itself costs. One JSON object per model and setting: milliseconds of a step without a
+log, by the clock and of processor time; events of a step; and medians over rounds of two ratios,
+again by the clock and of processor time. `log` compares parts with and without a log; `same`
+compares the two parts without one, and so shows the noise.
 """
 
 import ctypes

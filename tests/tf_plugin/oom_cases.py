@@ -1,4 +1,4 @@
-"""Programs that run out of memory in the middle and go on."""
+"""Programs that run out of memory and continue."""
 
 import hashlib
 

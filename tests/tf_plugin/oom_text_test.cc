@@ -1,4 +1,4 @@
-// Names for keys, and where they are in the report.
+// The report has names in place of keys.
 #include "tf_plugin/oom_text.h"
 
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Holds `bytes` for `key`, in a number of blocks, until the arena goes.
+// Holds `bytes` for `key`, in several blocks, until the arena is destroyed.
 void Hold(const HostArena& arena, std::size_t bytes, int blocks, std::uint64_t key) {
   for (int i = 0; i < blocks; ++i) {
     void* block = nullptr;

@@ -1,5 +1,6 @@
-// Stands in for the core where devices announce what ops use: nothing moves, every call is written
-// down. Linked with the hooks into a library of its own, so that real ops of TensorFlow call it.
+// Replaces the core's functions by which devices announce what ops use: it records every call and
+// moves nothing. It is linked with the hooks into a separate library, so that real TensorFlow ops
+// call it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +70,7 @@ thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, s
   return THIMBLE_OK;
 }
 
-// Copies what was written to `buffer` and forgets it; with null, tells how long it is.
+// Copies the record to `buffer` and clears it; with null, returns its length.
 __attribute__((visibility("default"))) size_t recorder_take(char* buffer) {
   Record& record = TheRecord();
   const std::lock_guard<std::mutex> lock(record.mutex);

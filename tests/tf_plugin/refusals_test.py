@@ -1,4 +1,4 @@
-"""Whatever is wrong gets one clear message, and TensorFlow works or says no before training."""
+"""Every mistake gets one clear message, and TensorFlow either works or refuses before training."""
 
 import os
 import pathlib
@@ -107,7 +107,7 @@ class Refusals(unittest.TestCase):
 
 
 class Importing(unittest.TestCase):
-    """The way users get it: TensorFlow itself loads the plugin, while it is imported."""
+    """As for users: TensorFlow itself loads the plugin while it is imported."""
 
     def test_is_enough(self):
         program = "import tensorflow as tf; print(float(tf.reduce_sum(tf.ones([10]) + 1)))"

@@ -1,4 +1,4 @@
-// THIMBLE_CONF as the plugin reads it, and whether it is read at all.
+// How the plugin reads THIMBLE_CONF, and when.
 #include "tf_plugin/settings.h"
 
 #include "gmock/gmock.h"

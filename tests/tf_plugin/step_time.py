@@ -1,10 +1,10 @@
-"""Time of a training step on the CPU device: stock TensorFlow and Thimble in turn, in one run.
+"""Measures a training step on the CPU device: stock TensorFlow and Thimble in turn, in one run.
 
     bazel run -c opt //tests/tf_plugin:step_time -- [ROUNDS]
 
 One JSON object per model: milliseconds of a step (median over rounds), by the clock and of
-processor time, and the ratio of sums of processor time, which other work on the machine does not
-disturb as much.
+processor time, and the ratio of sums of processor time, which other work on the machine disturbs
+less.
 """
 
 import json

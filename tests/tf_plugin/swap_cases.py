@@ -1,4 +1,4 @@
-"""Everybody who can hold a tensor, while memory is so short that what is idle must leave.
+"""Cases in which something holds a tensor while memory is so short that idle blocks must leave.
 
 Each case returns hashes of what it saw. Tensors are 4 MiB; press() needs four times LIMIT, so every
 block that may leave has left when it returns.
@@ -42,7 +42,7 @@ def hash_of(array):
 
 
 def folded(tensors):
-    """Uses the last of them first. No sum, which TensorFlow would make in one op."""
+    """Uses the last tensors first; not by a sum, which TensorFlow would compute in one op."""
     return functools.reduce(lambda a, b: tf.sin(a) * 0.5 + b, reversed(tensors))
 
 
@@ -206,7 +206,7 @@ def sparse_variables():
 
 
 def threads():
-    """Two programs at once: not too little memory for one op of each."""
+    """Runs two programs at once, with enough memory for one op of each."""
     results = [None, None]
 
     def work(index):

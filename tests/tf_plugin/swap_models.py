@@ -1,4 +1,5 @@
-"""Models whose activations are most of their memory, trained for a few steps, told to the last bit."""
+"""Trains models whose memory is mostly activations for a few steps, and returns results to the last
+bit."""
 
 import hashlib
 
@@ -76,7 +77,7 @@ MODELS = {"cnn": cnn, "resnet": resnet, "lstm": lstm, "transformer": transformer
 
 
 def train(name):
-    """Exact losses of every step, and a hash of all that was trained."""
+    """Returns the exact losses of every step, and a hash of all trained weights."""
     tf.config.experimental.enable_op_determinism()
     tf.config.threading.set_inter_op_parallelism_threads(2)
     keras.utils.set_random_seed(7)

@@ -14,7 +14,8 @@ PART = 0.6  # of the peak without a limit
 
 
 def trained(name):
-    """What swap_models.train() tells, and the arena's figures; or that memory ran out."""
+    """Returns the results of swap_models.train() and the arena's figures, or that memory ran
+    out."""
     try:
         answer = swap_models.train(name)
     except tf.errors.ResourceExhaustedError:
@@ -25,7 +26,7 @@ def trained(name):
 
 
 def counted(case):
-    """What the case tells, and how many bytes left the device meanwhile."""
+    """Returns the result of the case, and how many bytes left the device."""
     answer = case()
     return answer, forked.arena_stats(CPU).swap_out_bytes
 
@@ -38,7 +39,7 @@ class Swapping(unittest.TestCase):
         return result
 
     def run_stock(self, name):
-        """The model on TensorFlow as it comes, with all the memory there is."""
+        """Trains the model on stock TensorFlow, without a limit."""
         stock = forked.run(swap_models.train, name, plugin=None)
         self.assertIsInstance(stock.answer, tuple, stock)
         self.assertEqual(len(stock.answer[0]), swap_models.STEPS, stock)
@@ -60,7 +61,7 @@ class Swapping(unittest.TestCase):
         self.assertGreater(figures["swap_in_bytes"], 0)
 
     def test_nobody_meets_bytes_that_are_elsewhere(self):
-        """Whoever may hold a tensor, while all that is idle is made to leave."""
+        """Holders of tensors, while all idle blocks are forced to leave."""
         for case in swap_cases.CASES:
             with self.subTest(case=case.__name__):
                 free = forked.run(counted, case, THIMBLE_CONF=CONF)

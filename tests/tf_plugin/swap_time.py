@@ -1,9 +1,10 @@
-"""What swap:auto costs a training step that fits: the CPU device with and without it, in turn.
+"""Measures what swap:auto costs a training step that fits: the CPU device with and without it, in
+turn.
 
     bazel run -c opt //tests/tf_plugin:swap_time -- [ROUNDS]
 
-As step_time.py: milliseconds of a step by the clock and of processor time, and the ratio of the
-latter. hook_time.cc tells what one op costs.
+Like step_time.py, prints milliseconds of a step by the clock and of processor time, and the ratio
+of the latter. hook_time.cc measures one op.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""What the two libraries show and need: a plugin is a guest in somebody else's process."""
+"""The symbols that the two libraries export and need: a plugin is a guest in another program's
+process."""
 
 import re
 import subprocess

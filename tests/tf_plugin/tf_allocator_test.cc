@@ -208,7 +208,7 @@ TEST(TfAllocator, ItsNameExplainsTheLastFailureOnce) {
   std::thread([&] { EXPECT_EQ(allocator.Name(), "GPU_0_thimble"); }).join();
   EXPECT_THAT(allocator.Name(), StartsWith("GPU_0_thimble: out of memory (true)"));
   EXPECT_EQ(allocator.Name(), "GPU_0_thimble");
-  // What nobody asked about is over with the next request.
+  // A report that nobody took disappears with the next request.
   EXPECT_EQ(allocator.AllocateRaw(kAlignment, arena.stats().limit + 1), nullptr);
   allocator.DeallocateRaw(allocator.AllocateRaw(kAlignment, 1000));
   EXPECT_EQ(allocator.Name(), "GPU_0_thimble");
@@ -223,7 +223,7 @@ TEST(TfAllocator, AWrongRequestIsReportedAndChangesNothing) {
   EXPECT_EQ(allocator.GetStats()->bytes_in_use, 0);
 }
 
-// Training must not go on over weights that may be another tensor's memory by now.
+// Training must not continue on weights whose memory another tensor may use by now.
 TEST(TfAllocatorDeathTest, AWrongFreeEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a fork could not use the arena
   HostArena arena;

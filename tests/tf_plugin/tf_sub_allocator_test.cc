@@ -86,7 +86,7 @@ TEST(TfSubAllocator, BfcGrowsShrinksAndGrowsAgain) {
   const std::uint64_t grown = arena.stats().reserved;
   EXPECT_GE(grown, 24 * kMiB);
   for (void* const block : blocks) bfc.DeallocateRaw(block);
-  // No region of BFC's is that large: it gives all of them up for a new one.
+  // No region of BFC is that large, so BFC releases all of them for a new one.
   void* const large = bfc.AllocateRaw(64, 30 * kMiB);
   ASSERT_NE(large, nullptr);
   std::memset(large, 0x5A, 30 * kMiB);

@@ -1,4 +1,4 @@
-"""What is in the wheel: the right files, checked with the usual tools; and that it goes again."""
+"""The wheel has the right files, passes the usual tools, and uninstalls completely."""
 
 import csv
 import email

@@ -1,4 +1,4 @@
-"""`thimble doctor` in several situations: one line each, and an exit status to rely on."""
+"""`thimble doctor` in several situations: one line per check, and a reliable exit status."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ class Doctor(unittest.TestCase):
         cls.bare = installation.Environment(cls.addClassCleanup, frameworks=False).install()
 
     def doctor(self, status, site=None, **options):
-        """What was found, by name: (status, text), the last of each."""
+        """Returns the results by name: (status, text), the last one of each."""
         ended = (site or self.site).run("thimble", "doctor", "--json", **options)
         self.assertEqual(ended.returncode, status, ended.stdout + ended.stderr)
         lines = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""`thimble stats`: figures of logs and of programs that are still under way."""
+"""`thimble stats`: figures of logs and of running programs."""
 
 import contextlib
 import json

@@ -9,7 +9,7 @@ MODULES = "import sys; print(sorted(sys.modules))"
 TIMES = 20
 WORD = r"(?<![/\w.-])[Tt]himble"  # what a message says, not a folder of that name
 
-# What TensorFlow says and has when it is imported.
+# What TensorFlow logs and loads when it is imported.
 TENSORFLOW = """
     import sys
     import tensorflow as tf
@@ -41,7 +41,7 @@ class Inert(unittest.TestCase):
         self.assertNotIn("thimble", installed.stdout)
 
     def test_starting_takes_no_longer(self):
-        """Less than a millisecond of Python's own count is spent on what the wheel adds."""
+        """By Python's own count, the wheel's additions take less than a millisecond."""
         plain, installed = [], []
         for _ in range(TIMES):  # in turn, so that whatever else the machine does meets both
             plain.append(microseconds(self.plain))

@@ -12,7 +12,7 @@ import venv
 
 WHEEL = os.path.abspath(glob.glob("allocator/python/thimble_gpu-*.whl")[0])
 LAUNCHER = os.path.abspath("tests/simgpu/run")
-# What a user may have set, and what Bazel sets for the test itself, must not decide a test.
+# Variables of the user, or of Bazel for the test itself, must not affect a test.
 NOT_PASSED_ON = ("PYTHON", "XLA_", "JAX_", "TF_", "THIMBLE_", "CUDA_")
 
 # A program that takes memory as a framework's plugin does, without a framework.
@@ -59,7 +59,7 @@ class Environment:
         return self
 
     def files(self):
-        """Everything there is, but for what Python compiled."""
+        """All files, except for those that Python compiled."""
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*")
                       if "__pycache__" not in path.parts)
 
@@ -79,7 +79,7 @@ class Environment:
         return ended
 
     def start(self, *command, **variables):
-        """A process that is under way, with pipes for its input and its output."""
+        """A running process, with pipes for its input and its output."""
         return subprocess.Popen(command, env=self.variables(variables), stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)
 

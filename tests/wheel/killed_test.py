@@ -1,4 +1,4 @@
-"""Programs and commands that are killed: what is known is told, and nothing is left behind."""
+"""When programs and commands are killed, their figures are shown and nothing is left behind."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.wheel import installation
 from tests.wheel.installation import PROGRAM
 
 CONF = "device:cpu,memory:64MiB"
-# 22 MiB, and an end without a last word.
+# Takes 22 MiB and ends without cleaning up.
 KILLED = PROGRAM + textwrap.dedent("""
     blocks = [allocate(2 << 20) for _ in range(11)]
     os.kill(os.getpid(), 9)
@@ -69,7 +69,7 @@ class Killed(unittest.TestCase):
         self.assertEqual(ended.returncode, -signal.SIGKILL)
         self.assertIn("killed by SIGKILL", ended.said[0])
         self.assertEqual(ended.said[-1],
-                         f"thimble: {page} was not written: there is nothing to show")
+                         f"thimble: {page} was not written: the run wrote no log")
         self.assertFalse(page.exists())
 
     def test_stats_tell_a_program_that_was_killed_to_its_last_event(self):
@@ -107,7 +107,7 @@ class Killed(unittest.TestCase):
             self.assert_nothing_is_left()
 
     def test_a_run_that_is_killed_with_its_program_leaves_nothing(self):
-        """As by a batch system: all of the group at once."""
+        """As a batch system does: all processes of the group at once."""
         command = self.site.start("setsid", "--wait", "thimble", "run", "--conf", CONF, "--",
                                   "python", "-c", WAITS, TMPDIR=str(self.temporary))
         self.addCleanup(command.stdout.close)

@@ -18,7 +18,8 @@ class LivePlan(unittest.TestCase):
         cls.site = installation.Environment(cls.addClassCleanup).install()
 
     def steps(self, *program, **variables):
-        """What each step had: hits, requests, new stitches, most MiB in use, MiB reserved after."""
+        """Figures of each step: hits, requests, new stitches, most MiB in use, MiB reserved at its
+        end."""
         ended = self.site.run("python", WATCH, *program, simulator=("--memory", "8GiB"),
                               **variables)
         self.assertEqual(ended.returncode, 0, ended.stderr)
@@ -34,7 +35,7 @@ class LivePlan(unittest.TestCase):
         self.assertGreater(requests, 1000)
         self.assertGreaterEqual(hits / requests, 0.99)
         self.assertLessEqual(new_stitches, 5)
-        # Eight threads may hold more at once in one step than in the others.
+        # With eight threads, one step may hold more at once than the others.
         peak = max(step[3] for step in steps)
         self.assertLess(max(step[4] for step in planned) / peak, 1.01)
 

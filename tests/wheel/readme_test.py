@@ -1,4 +1,4 @@
-"""The examples of README.md, run as they are printed there."""
+"""Runs the examples of README.md as they are printed there."""
 
 import pathlib
 import re

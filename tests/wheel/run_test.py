@@ -1,4 +1,5 @@
-"""`thimble run`: the program as it is, and a summary that is true or says what it does not know."""
+"""`thimble run` does not change the program, and its summary is true or says what it does not
+know."""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ import unittest
 from tests.wheel import installation
 from tests.wheel.installation import PROGRAM
 
-# 16 MiB, of which BFC can give back the even ones, but not as one block.
+# 16 MiB in blocks. BFC can reuse the even ones, but not as one block.
 SCATTERED = PROGRAM + textwrap.dedent("""
     blocks = [allocate(2 << 20) for _ in range(8)]
     for even in blocks[::2]:
@@ -128,7 +129,7 @@ class Run(unittest.TestCase):
     def test_without_tensorflow_it_says_so(self):
         ended = self.thimble(SCATTERED, "--conf", "device:cpu,memory:64MiB", site=self.bare)
         self.assert_figures(ended, "CPU")
-        self.assertIn("is not known: TensorFlow is not installed", ended.said[1])
+        self.assertIn("would have needed: TensorFlow is not installed", ended.said[1])
 
     def test_a_log_that_was_cut_is_said_to_be(self):
         ended = self.thimble(SCATTERED + "for _ in range(5000): allocate(256)\nos._exit(0)",
@@ -153,7 +154,7 @@ class Run(unittest.TestCase):
         processes = {line.partition(" of process ")[2].split(":")[0] for line in figures}
         self.assertEqual(len(processes), 3, ended.said)
 
-    # What is said to fit is run, and fits.
+    # Settings that are said to fit are run, and fit.
     def check_failure(self, program, conf, says, fits=(), fits_not=()):
         failed = self.thimble(program, "--conf", conf, site=self.bare)
         self.assertNotEqual(failed.returncode, 0)
@@ -210,7 +211,7 @@ class Run(unittest.TestCase):
                            fits_not=("swap:auto",))
 
     def bounded(self, events, program, conf):
-        """`thimble run` that records no more than so many events."""
+        """`thimble run` with a bound on recorded events."""
         return self.bare.run(
             "python", "-c", f"import sys; from thimble_gpu import cli; from thimble_gpu.commands "
             f"import run; run.MOST_EVENTS = {events}; sys.exit(cli.main(sys.argv[1:]))", "run", "--conf", conf, "--", "python",
@@ -225,7 +226,7 @@ class Run(unittest.TestCase):
         said = "\n".join(ended.said)
         self.assertIn("did not fit (limit)", said)
         self.assertIn("it fits with limit:18087936", said)
-        self.assertIn("the log does not tell what other settings would do", said)
+        self.assertIn("other settings cannot be tested", said)
         self.assertNotIn("plan:auto", said)
 
     def test_a_program_that_does_not_use_it_hears_of_the_doctor(self):

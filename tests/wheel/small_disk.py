@@ -1,4 +1,4 @@
-"""A disk that fills up: a small file system of memory, which only one script sees."""
+"""A disk that fills up: a small file system in memory that only one script sees."""
 
 import pathlib
 import tempfile

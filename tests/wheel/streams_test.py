@@ -1,5 +1,5 @@
-"""The command among other commands: readers that leave, streams that are closed, full disks, files
-that are none. One clear line, or none; never a traceback."""
+"""The command among other commands: readers that stop reading, closed streams, full disks, special
+files. It writes one clear line or none, and never a traceback."""
 
 import os
 import pathlib
@@ -118,7 +118,7 @@ class Streams(unittest.TestCase):
             "gantt": f"harmony {folder}/profile.csv {harmony} --gantt out",
         }.items():
             with self.subTest(name):
-                # All but a few bytes are taken, and the file that was there stays.
+                # All but a few bytes of the disk are taken, and the old file stays.
                 ended = small_disk.run(self.site, f"""
                     echo old > out
                     head -c 60K /dev/zero > rest; cat /dev/zero >> rest 2>&-

@@ -1,4 +1,4 @@
-"""Eager decoding: sentences come and go, and the caches of keys and values grow word by word."""
+"""Eager decoding: sentences begin and end, and the caches of keys and values grow word by word."""
 
 import random
 

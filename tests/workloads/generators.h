@@ -1,4 +1,4 @@
-// Traces that are hard on allocators, made to order. Same name, length and seed: same trace.
+// Generates traces that are hard on allocators. The same name, length and seed give the same trace.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,24 @@ struct Generator {
   const char* name;
   const char* what;  // one line for people
   std::size_t default_ops;
-  // Works until `out` has at least `ops` operations; may leave blocks live.
+  // Generates until `out` has at least `ops` operations; may leave blocks live.
   void (*run)(std::size_t ops, Random* random, TraceWriter* out);
 };
 
 const std::vector<Generator>& AllGenerators();
 
-// The whole trace, everything freed at its end. It has at least `ops` operations and overshoots by
-// no more than what must end together (a step, a sawtooth's tooth, the blocks still live).
+// The whole trace, everything freed at its end. It has at least `ops` operations, and more only to
+// finish what belongs together (a step, a sawtooth's tooth, freeing live blocks).
 std::string Generate(const Generator& generator, std::size_t ops, std::uint64_t seed);
 
-// Sizes without a model behind them (synthetic.cc).
+// Made-up sizes (synthetic.cc).
 void LogUniformAtFullHouse(std::size_t ops, Random* random, TraceWriter* out);
 void GrowingCaches(std::size_t ops, Random* random, TraceWriter* out);
 void TwoAlternatingModels(std::size_t ops, Random* random, TraceWriter* out);
 void Sawtooth(std::size_t ops, Random* random, TraceWriter* out);
 void Mixed(std::size_t ops, Random* random, TraceWriter* out);
 
-// Sizes as the layers of a network have them (networks.cc).
+// Sizes of the layers of networks (networks.cc).
 void EagerDecoding(std::size_t ops, Random* random, TraceWriter* out);
 void UnetOfVaryingImages(std::size_t ops, Random* random, TraceWriter* out);
 

@@ -7,13 +7,13 @@ import tensorflow as tf
 
 
 def lengths(longest, steps):
-    """Lengths between a half and the whole, in an order that does not repeat soon."""
+    """Lengths between half and all of the longest, in an order that rarely repeats."""
     return [longest // 2 + (step * 5 + 3) % 8 * longest // 16 + longest // 16
             for step in range(steps)]
 
 
 def train_all_lengths(model, options, usage):
-    """A step of its own for every length, as bucketing does: a graph with fixed shapes."""
+    """A separate step with fixed shapes for every length, as bucketing does."""
     @tf.function(jit_compile=options.jit == "on")
     def step(words, targets):
         with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Training of JAX models on the first GPU, and what its memory looked like."""
+"""Trains JAX models on the first GPU and records its memory."""
 
 import functools
 import os
@@ -10,15 +10,15 @@ import program
 
 
 class Usage:
-    """The device's bytes in use, after every step; None where the allocator keeps no account."""
+    """The device's bytes in use after every step; None if the allocator has no figures."""
 
     def __init__(self):
         self.after_step = []
 
     def note(self):
-        """Notes the figure once it rests: buffers are freed a little after their last use, by
-        threads that a busy machine may keep waiting. So clearly more than ever before is doubted
-        for longer."""
+        """Records the figure once it is stable: threads free buffers a little after their last use,
+        and may be late on a busy machine. So a figure well above all earlier ones is checked for
+        longer."""
         before, now = None, self.now
         for _ in range(50):
             if now == before and not self._is_new(now):

@@ -1,4 +1,4 @@
-"""Training of Keras models on the first GPU, and what its memory looked like."""
+"""Trains Keras models on the first GPU and records its memory."""
 
 import numpy as np
 import program
@@ -31,7 +31,7 @@ class Usage(keras.callbacks.Callback):
 
     @property
     def allocator(self):
-        """The name of the allocator that served an op, as the runtime itself recorded it."""
+        """Returns the name of the allocator that served an op, from the runtime's own record."""
         v1 = tf.compat.v1
         with tf.Graph().as_default(), tf.device(DEVICE), v1.Session() as session:
             trace = v1.RunOptions(trace_level=v1.RunOptions.SOFTWARE_TRACE)
@@ -58,7 +58,7 @@ def images(options, classes=1000):
 
 
 def tokens(options, length, vocabulary):
-    """One batch of sentences, and the same as what is to be predicted."""
+    """One batch of sentences, which are also the words to predict."""
     words = np.random.default_rng(length).integers(0, vocabulary, (options.batch, length), np.int32)
     return words, words
 

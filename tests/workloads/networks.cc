@@ -8,8 +8,9 @@ namespace {
 
 constexpr Bytes kFloat = 4;
 
-// GPT-2 small, decoding eagerly for several users at once: every operation makes a tensor and drops
-// its inputs after, and every token makes all caches of its conversation anew, one row longer.
+// GPT-2 small, decoding eagerly for several users at once: every operation makes a tensor and then
+// drops its inputs, and every token replaces all caches of its conversation by ones with another
+// row.
 class Decoder {
  public:
   Decoder(Random* random, TraceWriter* out) : random_(*random), out_(*out) {
@@ -23,7 +24,7 @@ class Decoder {
     for (std::size_t i = 0; i < kConversations; ++i) conversations_.push_back(Begin());
   }
 
-  // One token for everybody. Who has reached the end makes room for a new conversation.
+  // Makes one token for every user. A finished conversation makes room for a new one.
   void Step() {
     out_.Step();
     for (Conversation& conversation : conversations_) {
@@ -64,7 +65,7 @@ class Decoder {
     return conversation;
   }
 
-  // A tensor is computed from the one before, which goes then.
+  // Every tensor is computed from the previous one, which is then freed.
   void Next(Bytes bytes) {
     const std::uint32_t next = out_.Allocate(bytes);
     out_.Free(current_);
@@ -106,7 +107,7 @@ class Decoder {
   std::uint32_t current_ = 0;
 };
 
-// Training of a U-Net: activations of the way down are kept for the way up and for the gradients.
+// Training of a U-Net: activations of the way down stay for the way up and for the gradients.
 class Unet {
  public:
   Unet(Random* random, TraceWriter* out) : random_(*random), out_(*out) {

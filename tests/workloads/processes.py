@@ -11,7 +11,7 @@ WORKER = "WORKLOAD_WORKER"
 
 
 def free_ports(count):
-    """Ports that nobody listens on; they are only given back together, so all differ."""
+    """Returns free ports. All are held until the last is found, so they differ."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -27,7 +27,8 @@ def rank():
 
 
 def start(count, environment_of):
-    """Runs this program `count` times and exits: with the first one's output, or with a failure."""
+    """Runs this program `count` times, then exits with the first one's output, or with a
+    failure."""
     outputs = [tempfile.TemporaryFile() for _ in range(count)]
     workers = [
         subprocess.Popen([sys.executable, *sys.argv], stdout=outputs[number],

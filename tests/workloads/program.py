@@ -1,4 +1,4 @@
-"""What every program of this folder shares: its options and its last line of output."""
+"""Shared by all programs of this folder: the options and the last line of output."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
-// Randomness that gives the same trace for the same seed on every machine: the distributions of the
-// standard library do not promise that.
+// Random numbers that are the same for a seed on every machine; the standard library's
+// distributions do not guarantee that.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ class Random {
     return low + (high - low) * static_cast<double>(bits_() >> 11) * kUnit;
   }
 
-  // In [low, high), every power of two as likely as every other.
+  // In [low, high), with every power of two equally likely.
   Bytes LogUniform(Bytes low, Bytes high) {
     return static_cast<Bytes>(
         std::exp(Uniform(std::log(static_cast<double>(low)), std::log(static_cast<double>(high)))));

@@ -11,7 +11,7 @@ class Recomputed(layers.Layer):
 
     def __init__(self, width, heads):
         super().__init__()
-        # Dropout would draw other numbers the second time.
+        # No dropout: it would draw other numbers the second time.
         self.block = keras_transformer.Block(width, heads, dropout=0.0)
 
     def build(self, shape):

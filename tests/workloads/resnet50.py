@@ -1,4 +1,4 @@
-"""ResNet-50: many layers, small ones."""
+"""ResNet-50: many small layers."""
 
 import keras_program
 import keras

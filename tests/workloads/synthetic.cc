@@ -54,7 +54,7 @@ void GrowingCaches(std::size_t ops, Random* random, TraceWriter* out) {
       caches.pop_back();
       continue;
     }
-    // The old one is copied from, so both are live for a moment.
+    // The old block is copied to the new one, so both are live for a moment.
     const std::uint32_t larger = out->Allocate(grown);
     out->Free(cache.id);
     cache.id = larger;
@@ -114,7 +114,7 @@ void Sawtooth(std::size_t ops, Random* /*random*/, TraceWriter* out) {
         out->Free(live[i]);
       }
     }
-    // Old teeth go, or they would fill the house.
+    // Frees old teeth, which would otherwise accumulate.
     const std::size_t gone = kept.size() > kMostKept ? kept.size() / 2 : 0;
     for (std::size_t i = 0; i < gone; ++i) out->Free(kept[i]);
     live.assign(kept.begin() + static_cast<std::ptrdiff_t>(gone), kept.end());

@@ -1,4 +1,4 @@
-// Writes a trace while a generator pretends to be a program.
+// Writes the trace of a generator that acts like a program.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class TraceWriter {
   Bytes live_bytes() const { return live_bytes_; }
   std::size_t ops() const { return ops_; }  // allocations and frees so far
 
-  // Frees what is live, lowest id first, and returns the text.
+  // Frees all live blocks, the lowest id first, and returns the text.
   std::string Finish() &&;
 
  private:

@@ -1,4 +1,4 @@
-"""VGG16: few layers, large ones."""
+"""VGG16: few large layers."""
 
 import keras_program
 import keras

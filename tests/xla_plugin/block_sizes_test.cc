@@ -1,4 +1,4 @@
-// Which addresses are an arena's, and how much was asked for of the blocks there.
+// Which addresses belong to an arena, and the requested sizes of its blocks.
 #include "xla_plugin/driver_front/block_sizes.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,5 @@
-"""The boot module: inert unless asked for, and one line for whatever is wrong, with JAX as it was."""
+"""The boot module is inactive unless enabled; if anything is wrong, it writes one line and JAX
+works as without it."""
 
 import unittest
 
@@ -6,7 +7,7 @@ from tests.frameworks.installation import install_for_jax
 from tests.xla_plugin import installation
 from tests.xla_plugin.installation import thimble
 
-# A GPU, found and used: what JAX must still do when Thimble does not.
+# JAX must still find and use a GPU when Thimble does not serve it.
 USES_GPU = """
     import jax
     import jax.numpy as jnp

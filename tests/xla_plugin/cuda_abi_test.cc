@@ -1,4 +1,5 @@
-// cuda_abi.h says what cuda.h says. Nothing here can fail at run time: it compiles or it does not.
+// cuda_abi.h agrees with cuda.h. This is checked when the test compiles; nothing can fail at run
+// time.
 #include "xla_plugin/driver_front/cuda_abi.h"
 
 #include <cuda.h>

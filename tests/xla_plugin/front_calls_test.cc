@@ -1,5 +1,5 @@
-// What the front asks the driver for one allocation and one free, what it remembers instead of
-// asking, and when it asks again.
+// Which driver calls the front makes for an allocation and a free, what it remembers instead, and
+// when it asks again.
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -25,7 +25,7 @@ class FrontCalls : public FrontTest {
     EXPECT_EQ(cuMemAllocAsync(&pointer, kMiB, stream), kSuccess);
     return pointer;
   }
-  // So that the arena has memory, and the front has seen the stream.
+  // Lets the arena take memory and the front see the stream.
   void Use(CUstream stream) { Free(AllocateAsync(stream), stream); }
 
   std::vector<std::string> CallsToAllocate(CUstream stream) {

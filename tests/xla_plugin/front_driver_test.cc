@@ -1,5 +1,5 @@
-// THIMBLE_CONF=cumemalloc:driver: plain allocations stay the driver's, and can go to other
-// processes.
+// THIMBLE_CONF=cumemalloc:driver: the driver serves plain allocations, which can be shared with
+// other processes.
 #include "gmock/gmock.h"
 #include "tests/xla_plugin/front_fixture.h"
 

@@ -1,4 +1,4 @@
-// The front, on, over the simulated driver with two GPUs of 1 GiB. Once per process, as in JAX.
+// Starts the front over the simulated driver with two GPUs of 1 GiB, once per process, as in JAX.
 #pragma once
 
 #include <condition_variable>
@@ -37,7 +37,7 @@ CUresult Forwarded(const char* name, Arguments... arguments) {
   return reinterpret_cast<CUresult (*)(Arguments...)>(function)(arguments...);
 }
 
-// Work on a stream that goes on until Release().
+// Work on a stream that lasts until Release().
 class Gate {
  public:
   explicit Gate(CUstream stream);

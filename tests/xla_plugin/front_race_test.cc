@@ -21,7 +21,7 @@ struct Held {
   std::size_t bytes;
 };
 
-// Who holds which addresses: an overlap is a block that was handed out twice.
+// Tracks who holds which addresses; an overlap means that a block was handed out twice.
 class Ledger {
  public:
   void Add(const Held& block) {
@@ -42,7 +42,7 @@ class Ledger {
 
 class FrontRace : public FrontTest {
  protected:
-  // Whoever asks about any of its bytes is told the block as it was asked for.
+  // A query about any byte returns the block with its requested size.
   static void ExpectWhole(const Held& block, std::size_t inside) {
     CUdeviceptr base = 0;
     std::size_t bytes = 0;

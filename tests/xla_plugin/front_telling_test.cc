@@ -1,4 +1,4 @@
-// What the front tells about memory, in the driver's words, and how it refuses.
+// What the front's driver functions return about memory, and how the front refuses requests.
 #include <map>
 #include <thread>
 
@@ -235,7 +235,7 @@ TEST_F(FrontTest, LookedUpFunctionsAreTheFronts) {
 }
 
 TEST_F(FrontTest, ItIsOpenedAndStartedOnce) {
-  EXPECT_THAT(thimble_front_start("", 0, 0), HasSubstr("started already"));
+  EXPECT_THAT(thimble_front_start("", 0, 0), HasSubstr("already been started"));
   EXPECT_EQ(thimble_front_fraction(), 1);
   EXPECT_EQ(thimble_front_arena(-1), nullptr);
   EXPECT_EQ(thimble_front_arena(2), nullptr);

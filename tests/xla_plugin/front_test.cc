@@ -1,4 +1,4 @@
-// The front in the driver's place: what it serves, from which arena, and what it leaves alone.
+// What the front serves in the driver's place, from which arena, and what it forwards.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// First of all: arenas are made with their peers.
+// This must be the first test, because arenas are made with their peers.
 TEST_F(FrontTest, APeerIsGivenAccessBeforeTheFirstBlockAndRefusedAfterIt) {
   const CUmemAccessDesc peer = {{kLocationDevice, 1}, kAccessReadWrite};
   const CUmemAccessDesc itself = {{kLocationDevice, 0}, kAccessReadWrite};
@@ -182,7 +182,7 @@ TEST_F(FrontTest, ADestroyedStreamIsNeverAskedAgain) {
   }
 }
 
-// Not even where another stream needs what was freed there: the question would be captured.
+// Not even if another stream needs what was freed there, because the query would be captured.
 TEST_F(FrontTest, ACapturedStreamIsNotAsked) {
   const CUstream stream = NewStream();
   const CUstream other = NewStream();

@@ -1,5 +1,4 @@
-// What one allocation and one free cost through the front: calls of the driver, and time. See
-// --help.
+// Measures the driver calls and the time of an allocation and a free through the front. See --help.
 #include <dlfcn.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// What is remembered of streams and contexts, and for how long.
+// What the table remembers about streams and contexts, and for how long.
 #include "xla_plugin/driver_front/handle_table.h"
 
 #include <atomic>

@@ -11,7 +11,7 @@ from tests.frameworks import installation
 
 LAUNCHER = "tests/simgpu/run"
 
-# What every program below may use: the arena's figures, through the front and thimble.h alone.
+# Helpers for all programs below: the arena's figures, through the front and thimble.h only.
 PRELUDE = textwrap.dedent("""
     import ctypes, os, sys, types
 

@@ -1,5 +1,5 @@
-// What JAX's variables and THIMBLE_CONF become: options of an arena, or one sentence that names the
-// value and the remedy.
+// JAX's variables and THIMBLE_CONF become options of an arena, or one sentence that names the value
+// and the remedy.
 #include "xla_plugin/driver_front/settings.h"
 
 #include "gmock/gmock.h"

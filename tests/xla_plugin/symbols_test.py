@@ -1,4 +1,4 @@
-"""What the front shows to the loader: the driver's functions, its own, and nothing else."""
+"""The front exports the driver's functions and its own, and nothing else."""
 
 import importlib.util
 import pathlib

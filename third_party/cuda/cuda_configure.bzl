@@ -6,7 +6,7 @@ def _candidates(ctx):
     """Toolkit roots, best first. The wheels come last: a machine's own toolkit fits its driver."""
     named = ctx.os.environ.get("CUDA_HOME")
     if named:
-        return [ctx.path(named)]  # Who names a toolkit wants that one or an error.
+        return [ctx.path(named)]  # A user who names a toolkit wants that one or an error.
     wheels = find_package(ctx, "nvidia")
     return [ctx.path("/usr/local/cuda")] + ([wheels.get_child("cu13")] if wheels else [])
 

@@ -1,15 +1,15 @@
 """Makes XLA_PYTHON_CLIENT_ALLOCATOR=thimble work in an unmodified JAX program.
 
-thimble.pth imports this module when the interpreter starts, and only if the variable says so. It
-waits for jaxlib and then does three things:
+thimble.pth imports this module when the interpreter starts, but only if the variable is set. The
+module waits for jaxlib and then does three things:
 
-  - It loads Thimble's driver front, which has the loader's name of the CUDA driver, before JAX's
+  - It loads Thimble's driver front, which the loader knows by the CUDA driver's name, before JAX's
     plugin asks the loader for that name.
   - It tells JAX's plugin `cuda_async`, a mode in which JAX sends every buffer to the driver.
-  - It adds what Thimble says about a request that did not fit to the exception that JAX raises.
+  - It adds Thimble's report about a request that did not fit to the exception that JAX raises.
 
-Whatever is wrong gets one line on stderr, and JAX its own default allocator. Without that, JAX
-would refuse the word `thimble` in a place where it loses the GPU without a word.
+If anything is wrong, the module writes one line to stderr and JAX uses its own default allocator.
+Otherwise JAX would reject the word `thimble` and silently run without the GPU.
 """
 
 import importlib.abc
@@ -19,7 +19,7 @@ import sys
 
 VARIABLE = "XLA_PYTHON_CLIENT_ALLOCATOR"
 CLIENT_OPTIONS = "jax_pjrt_client_create_options"  # of jax.config, and as a variable in capitals
-JAXLIB_VERSIONS = ("0.10.2",)  # with which this is tested; others may call things differently
+JAXLIB_VERSIONS = ("0.10.2",)  # tested with these; others may use other names
 DRIVER = "libcuda.so.1"
 FRONT = os.path.join("thimble_gpu", "lib", "libthimble_xla.so")
 FRONT_ABI_VERSION = 2
@@ -28,7 +28,7 @@ HOOKED = "jaxlib.xla_client"
 
 
 class Refused(Exception):
-    """Thimble cannot serve here; the text says why and what to do."""
+    """Thimble cannot serve this process; the text says why and what to do."""
 
 
 def say(text):
@@ -44,7 +44,7 @@ def say_unused(reason):
 
 
 def loaded(name):
-    """The library that the process knows by this name, or None."""
+    """Returns the library that the process has loaded by this name, or None."""
     import ctypes
     try:
         return ctypes.CDLL(name, mode=os.RTLD_NOLOAD)
@@ -53,9 +53,10 @@ def loaded(name):
 
 
 def candidates():
-    """Where the loader would look for the driver, in its order.
+    """Yields the paths where the loader would look for the driver, in its order.
 
-    It cannot be asked: a driver it has once loaded by name comes before the front for ever.
+    The loader itself must not be asked: once it has loaded a driver by name, that driver always
+    comes before the front.
     """
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         yield os.path.join(folder or ".", DRIVER)
@@ -67,7 +68,7 @@ def candidates():
 
 
 def cached_candidates():
-    """The entries for the driver in the loader's cache: 'NAME (libc6,x86-64) => PATH'."""
+    """Yields the driver's entries in the loader's cache: 'NAME (libc6,x86-64) => PATH'."""
     import subprocess
     kind = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(os.uname().machine, "")
     try:
@@ -90,11 +91,11 @@ def find_driver():
 
 
 def load_front():
-    """The front, open on the driver and still off."""
+    """Returns the front, open on the driver but still off."""
     import ctypes
     known = loaded(DRIVER)
     if hasattr(known, "thimble_front_abi_version"):
-        raise Refused("another copy of Thimble is loaded in this process: uninstall one of them")
+        raise Refused("this process has loaded another copy of Thimble: uninstall one of them")
     if known is not None:
         raise Refused(f"something has loaded the CUDA driver before JAX: import jax first, or "
                       f"import thimble_boot before what loads {DRIVER}")
@@ -138,7 +139,7 @@ def check_copies():
 
 
 def wants_gpu():
-    """Whether JAX was told to do without the GPU: then there is nothing to do or to say."""
+    """Returns False if JAX was told not to use the GPU; then there is nothing to do."""
     jax = sys.modules.get("jax")
     platforms = getattr(getattr(jax, "config", None), "jax_platforms", None)
     platforms = platforms or os.environ.get("JAX_PLATFORMS", "")
@@ -147,28 +148,28 @@ def wants_gpu():
 
 
 def client_options():
-    """What the user tells JAX's plugin by way of JAX itself, which counts more than what the plugin
-    is told here."""
+    """Returns the options that the user gives JAX's plugin through JAX. They override those that
+    this module gives."""
     options = getattr(getattr(sys.modules.get("jax"), "config", None), CLIENT_OPTIONS, None) or {}
-    if isinstance(options, str):  # JAX itself refuses what is malformed
+    if isinstance(options, str):  # JAX itself refuses malformed text
         options = dict(entry.split(":", 1) for entry in options.split(";") if ":" in entry)
     return options
 
 
 def numbers(options):
-    """Those of the right type: texts are left to JAX, which refuses them for what is a number."""
+    """Returns the options whose values are numbers. JAX refuses texts in their place."""
     return {name: value for name, value in options.items() if not isinstance(value, str)}
 
 
 def check_allocator(name):
-    """Another allocator than the one that Thimble needs is the user's choice."""
+    """Refuses to serve if the user chose an allocator other than the one that Thimble needs."""
     if name not in (None, "cuda_async"):
-        raise Refused(f"{CLIENT_OPTIONS} says allocator:{name}, and JAX follows that: leave it out "
+        raise Refused(f"{CLIENT_OPTIONS} says allocator:{name}, which JAX follows: leave it out "
                       f"there, or unset {VARIABLE}")
 
 
 def with_allocator(name, function):
-    """What the function returns while the variable has another value."""
+    """Calls the function while the variable has another value."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = name
     try:
@@ -181,7 +182,7 @@ def with_allocator(name, function):
 
 
 def start(front, options):
-    """Turns the front on as JAX's own variables and THIMBLE_CONF want it."""
+    """Turns the front on with JAX's own variables and THIMBLE_CONF."""
     error = front.thimble_front_start(os.environ.get("THIMBLE_CONF", "").encode(),
                                       options.get("memory_fraction", 0.0),
                                       options.get("preallocate", False))
@@ -190,18 +191,18 @@ def start(front, options):
 
 
 def front_options(front, options):
-    """What JAX's plugin is told.
+    """Returns the options for JAX's plugin.
 
-    To preallocate makes it count with a limit, which shall be the arenas'. Memory is taken at once
-    only if the user said so, and by the arenas: the front gives the plugin nothing to reserve.
+    `preallocate` makes the plugin count with a limit, which is the arenas'. It reserves nothing:
+    only the arenas take memory in advance, and only if the user asked for that.
     """
     return {**options, "preallocate": True, "memory_fraction": front.thimble_front_fraction()}
 
 
 def explain_failures(front, error_class):
-    """Exceptions about memory get Thimble's report as a note, which tracebacks show: a notebook
-    shows them, and nothing that a library writes to stderr. Before Python 3.11, exceptions have no
-    notes: there, it is the end of their text."""
+    """Adds Thimble's report to exceptions about memory, as a note. Notebooks show notes in
+    tracebacks, but not what a library writes to stderr. Before Python 3.11, exceptions have no
+    notes, so the report ends their text."""
     import ctypes
     original = error_class.__init__
 
@@ -225,7 +226,7 @@ def explain_failures(front, error_class):
 
 
 def attach(xla_client):
-    """Puts the front, if there is one, between JAX and the driver."""
+    """Puts the front between JAX and the driver, if the front can serve."""
     original = xla_client.generate_pjrt_gpu_plugin_options
     front = None
     try:

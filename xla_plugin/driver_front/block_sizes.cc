@@ -9,7 +9,7 @@ std::unique_ptr<BlockSizes> BlockSizes::Create(const thimble_addresses& addresse
   void* const cells = mmap(nullptr, count, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (cells == MAP_FAILED) return nullptr;
-  madvise(cells, count, MADV_NOHUGEPAGE);  // a few bytes of each page are used
+  madvise(cells, count, MADV_NOHUGEPAGE);  // each page has a few bytes in use
   return std::unique_ptr<BlockSizes>(new BlockSizes(addresses, static_cast<Cell*>(cells), count));
 }
 

@@ -1,9 +1,9 @@
-// The addresses that an arena has reserved, and how much was asked for of each block there. The
-// arena rounds sizes up; whoever asks the driver for a range wants to see their own.
+// The addresses that an arena has reserved, and the requested size of each block there. The arena
+// rounds sizes up, but a program that queries the driver expects the size that it requested.
 //
-// One byte per kUnit of addresses: how much less than its last unit the block that begins there
-// has. The row costs memory only where blocks begin whose sizes are no multiples of kUnit, at most
-// one page per MiB of addresses. An entry is true from Set() until the block is freed.
+// There is one byte per kUnit of addresses: for a block that begins there, how many bytes its last
+// unit lacks. The row costs memory only where blocks begin whose sizes are not multiples of kUnit,
+// at most one page per MiB of addresses. An entry is valid from Set() until the block is freed.
 //
 // Thread-safe, without a lock.
 #pragma once
@@ -22,28 +22,28 @@ class BlockSizes {
  public:
   static constexpr std::size_t kUnit = 256;  // blocks begin at multiples of it
 
-  // nullptr if the system has no addresses for the row.
+  // Returns nullptr if the system has no addresses for the row.
   static std::unique_ptr<BlockSizes> Create(const thimble_addresses& addresses);
   ~BlockSizes();
   BlockSizes(const BlockSizes&) = delete;
   BlockSizes& operator=(const BlockSizes&) = delete;
 
-  // Whether it is the arena's, block or not: then it is nobody else's.
+  // Whether the address is the arena's, in a block or not.
   bool Contains(CUdeviceptr address) const {
     return address - home_ < home_bytes_ || address - alias_ < alias_bytes_;
   }
 
-  // `bytes` were asked for of the block at `address`, which the arena contains.
+  // Records that the block at `address`, which the arena contains, was requested with `bytes`.
   void Set(CUdeviceptr address, std::size_t bytes) {
     const auto missing = static_cast<std::uint8_t>(-bytes % kUnit);
     Cell& cell = At(address);
-    // To look costs no memory.
+    // Reading a zero page costs no memory.
     if (cell.load(std::memory_order_relaxed) != missing) {
       cell.store(missing, std::memory_order_relaxed);
     }
   }
 
-  // What was asked for of the block at `address`, of which the arena has made `rounded` bytes.
+  // The requested size of the block at `address`, which the arena rounded up to `rounded` bytes.
   std::size_t Get(CUdeviceptr address, std::size_t rounded) const {
     return rounded - At(address).load(std::memory_order_relaxed);
   }

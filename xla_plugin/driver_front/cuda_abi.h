@@ -1,7 +1,8 @@
-// The part of CUDA's driver interface that the front serves, as the binary interface has it.
+// The binary interface of the driver functions that the front serves.
 //
-// Not cuda.h: its macros rename the functions that must be exported under their old names, and a
-// plugin is built without a toolkit. //tests/xla_plugin:cuda_abi_test compares every line with it.
+// The front does not use cuda.h, because its macros rename functions that must be exported under
+// their old names, and because the front builds without a toolkit. //tests/xla_plugin:cuda_abi_test
+// compares every line with cuda.h.
 #pragma once
 
 #include <cstddef>

@@ -43,7 +43,7 @@ std::string Device::TryMakeArena() {
   }
   if (result != kSuccess) {
     thimble_destroy(made);
-    return "the driver makes no stream, error " + std::to_string(result);
+    return "the driver cannot create a stream, error " + std::to_string(result);
   }
   thimble_addresses addresses = {};
   addresses.struct_size = sizeof(addresses);
@@ -51,7 +51,7 @@ std::string Device::TryMakeArena() {
   sizes_ = BlockSizes::Create(addresses);
   if (sizes_ == nullptr) {
     thimble_destroy(made);
-    return "no addresses are left for a table of block sizes";
+    return "the process has no addresses left for a table of block sizes";
   }
   arena_.store(made, std::memory_order_release);
   return "";
@@ -64,7 +64,8 @@ CUresult Device::AddPeer(int peer) {
   }
   if (arena() != nullptr) {
     Say("GPU " + std::to_string(peer) + " cannot be given access to GPU " +
-        std::to_string(identity_.ordinal) + " any more: ask before the first allocation there");
+        std::to_string(identity_.ordinal) +
+        " any more: request access before the first allocation there");
     return kNotSupported;
   }
   peers_.push_back(peer);
@@ -124,7 +125,7 @@ CUresult Device::Synchronize() const {
 
 void Device::ForgetStream(const LocatedStream& stream) {
   if (arena() == nullptr) return;
-  // A failure means that the device is lost, and with it every stream.
+  // A failure means that the device and all its streams are lost.
   if (const auto number = NumberOf(stream)) thimble_forget_stream(arena(), *number);
 }
 
@@ -135,7 +136,7 @@ void Device::UpdateDefaultPool() {
   serves_by_default_.store(known && pool == identity_.pool, std::memory_order_relaxed);
 }
 
-// --- Telling -------------------------------------------------------------------------------------
+// --- Reports -------------------------------------------------------------------------------------
 
 CUresult Device::ToResult(thimble_status status) {
   if (status == THIMBLE_OK) return kSuccess;
@@ -145,7 +146,7 @@ CUresult Device::ToResult(thimble_status status) {
   return status == THIMBLE_UNAVAILABLE ? kDeviceUnavailable : kUnknown;
 }
 
-// XLA asks twice before it gives up: the same report with nothing in between is the same failure.
+// XLA asks twice before it gives up, so the same report twice in a row is one failure.
 void Device::Report(const std::string& text) {
   const std::uint64_t allocations = GetStats().allocations;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
-// One GPU: its arena, made when the first block is asked for, and what must be known around it.
+// One GPU: its arena, which the first request creates, and the state that belongs to it.
 //
-// If the arena cannot be made, one message says why and everything goes to the driver's own pool:
+// If the arena cannot be made, one message says why and the driver's own pool serves everything:
 // the program runs as if the front were not there.
 //
 // Thread-safe.
@@ -25,20 +25,20 @@ namespace thimble::xla {
 struct DeviceIdentity {
   int ordinal = 0;
   CUdevice handle = 0;
-  CUmemoryPool pool = nullptr;  // the driver's default pool, whose place the arena takes
+  CUmemoryPool pool = nullptr;  // the driver's default pool, which the arena replaces
   std::size_t total_bytes = 0;
 };
 
-// A block of an arena that is held.
+// A held block of an arena.
 struct HeldBlock {
   CUdeviceptr address = 0;
-  std::size_t bytes = 0;  // as asked for
+  std::size_t bytes = 0;  // as requested
 };
 
-// A stream and where it is.
+// A stream and its context.
 struct LocatedStream {
   CUstream handle = nullptr;
-  CUcontext context = nullptr;  // nullptr: not known
+  CUcontext context = nullptr;  // nullptr: unknown
 };
 
 class Device {
@@ -53,7 +53,7 @@ class Device {
 
   // The arena, or nullptr if there is none (yet).
   thimble_arena* arena() const { return arena_.load(std::memory_order_acquire); }
-  // The same, but tries to make it; once.
+  // Like arena(), but tries once to create it.
   thimble_arena* MakeArena();
 
   // Whether the arena reserved that address.
@@ -61,43 +61,44 @@ class Device {
     return arena() != nullptr && sizes_->Contains(address);
   }
 
-  // Whether the device's default pool is the one that the arena stands for, not one that somebody
-  // put in its place.
+  // Whether the device's default pool is still the one that the arena replaces, not another one
+  // that somebody set.
   bool serves_by_default() const { return serves_by_default_.load(std::memory_order_relaxed); }
-  // Asks the driver; to be called when that may have changed.
+  // Asks the driver again; to be called when the default pool may have changed.
   void UpdateDefaultPool();
 
-  // With an arena only. To be used in the order of `stream`; without one, at once and anywhere.
+  // Needs an arena. The block may be used in the order of `stream`; without a stream, at once and
+  // anywhere.
   CUresult Allocate(std::size_t bytes, std::optional<LocatedStream> stream, CUdeviceptr* pointer);
 
-  // With an address that Contains() only. Work submitted to `stream` may still use the block;
-  // without a stream, any work: it is waited for.
+  // Needs an address for which Contains() holds. Work submitted to `stream` may still use the
+  // block. Without a stream, any work may, so this waits for the device.
   CUresult Free(CUdeviceptr pointer, std::optional<LocatedStream> stream);
 
   // The block that `inside` points into.
   std::optional<HeldBlock> Find(CUdeviceptr inside) const;
 
-  // `peer` shall reach the blocks. Only possible before the first one is made.
+  // Lets `peer` access the blocks. Only possible before the first block is made.
   CUresult AddPeer(int peer);
 
-  // Waits for what was freed on the stream: it is about to be destroyed or captured.
+  // Waits for the stream's frees, because the stream is about to be destroyed or captured.
   void ForgetStream(const LocatedStream& stream);
 
-  // With it streams can be asked about on a thread that has no context; nullptr before there is an
-  // arena.
+  // The context in which a thread without one can query streams; nullptr until there is an arena.
   CUcontext primary() const { return arena() == nullptr ? nullptr : primary_; }
 
   thimble_stats GetStats() const;
 
  private:
   std::string TryMakeArena();
-  // The number of a stream for the arena, which asks the driver in the primary context how far it
-  // has come. Nothing for a stream that it cannot ask so: one of another context, or the per-thread
-  // default stream, which is another one on every thread. The front waits for these instead.
+  // The arena's number for a stream. The arena queries the stream's progress in the primary
+  // context. Returns nothing for streams that it cannot query there: streams of other contexts, and
+  // the per-thread default stream, which differs on every thread. The front waits for these
+  // instead.
   std::optional<std::uint64_t> NumberOf(const LocatedStream& stream) const;
   CUresult Synchronize(CUstream stream) const;
   CUresult Synchronize() const;
-  // Says what went wrong, unless it is the caller's mistake.
+  // Reports what went wrong, unless it is the caller's mistake.
   CUresult ToResult(thimble_status status);
   void Report(const std::string& text);
   std::string Named(const std::string& text) const;
@@ -105,18 +106,18 @@ class Device {
   const DeviceIdentity identity_;
   const Settings& settings_;
   const std::string& driver_;
-  LastFailure& failure_;  // of all devices
-  std::mutex mutex_;      // for making the arena, and for what follows
+  LastFailure& failure_;  // shared by all devices
+  std::mutex mutex_;      // guards making the arena, and the members below
   bool tried_ = false;
   std::vector<int> peers_;
   std::string last_report_;
   std::uint64_t allocations_at_last_report_ = 0;
-  // Set before arena_ and never changed after it.
+  // Set before arena_, constant afterwards.
   CUcontext primary_ = nullptr;
-  CUstream quiet_ = nullptr;  // nothing is ever submitted to it: what is freed on it is free
+  CUstream quiet_ = nullptr;  // never used, so a block freed on it is free at once
   std::unique_ptr<BlockSizes> sizes_;
   std::atomic<thimble_arena*> arena_{nullptr};
-  std::mutex default_pool_mutex_;  // for asking and setting at once
+  std::mutex default_pool_mutex_;  // makes asking and setting atomic
   std::atomic<bool> serves_by_default_{true};
 };
 

@@ -1,5 +1,5 @@
 /* What the front exports besides the driver's own functions: for the boot module, which opens and
- * starts it, and for whoever wants to look at the arenas. Plain C; thimble.h explains the arena. */
+ * starts it, and for programs that inspect the arenas. Plain C; thimble.h explains the arena. */
 #ifndef THIMBLE_DRIVER_FRONT_H_
 #define THIMBLE_DRIVER_FRONT_H_
 
@@ -16,26 +16,28 @@ extern "C" {
 #define THIMBLE_FRONT_ABI_VERSION 2
 uint32_t thimble_front_abi_version(void);
 
-/* Opens the driver at `path`; from here on all calls are forwarded to it. Once, before anybody else
- * can find the front. NULL, or what is wrong, valid until the next call. */
+/* Opens the driver at `path`; from then on the front forwards all calls to it. Call this once,
+ * before anyone else can find the front. Returns NULL, or what is wrong, valid until the next call.
+ * */
 const char* thimble_front_open(const char* path);
 
-/* Lets arenas serve memory. `conf` is THIMBLE_CONF (NULL: empty), `memory_fraction` what JAX was
- * told to take of a device (0: nothing was said), `preallocate` whether to take it at once. NULL,
- * or what is wrong, valid until the next call: then everything stays the driver's. One thread. */
+/* Lets arenas serve memory. `conf` is THIMBLE_CONF (NULL: empty), `memory_fraction` is the part of
+ * a device that JAX may take (0: not set), and `preallocate` says whether to take it at once.
+ * Returns NULL, or what is wrong, valid until the next call; then the driver keeps serving
+ * everything. Call it from one thread. */
 const char* thimble_front_start(const char* conf, double memory_fraction, int preallocate);
 
-/* The part of a device's memory that its arena may take, the smallest of all devices; JAX's plugin
- * shall count with it. 0 if the front is off. */
+/* The part of a device's memory that its arena may take, the smallest of all devices. JAX's plugin
+ * must use it as its limit. 0 if the front is off. */
 double thimble_front_fraction(void);
 
-/* The arena of a GPU, by the driver's number of it; NULL if it has none (yet). It lives as long as
- * the process. */
+/* The arena of the GPU with this number of the driver's; NULL if it has none (yet). It lives as
+ * long as the process. */
 thimble_arena* thimble_front_arena(int device);
 
-/* The report of the last request that did not fit, on any GPU, and only once: what JAX raises says
- * nothing about it. Writes it to `buffer`, which has room for `bytes`, with a 0 at its end and cut
- * off where there is no more room. Returns its length; 0 if there is none. */
+/* Takes the report of the last request that did not fit on any GPU; each report can be taken once.
+ * JAX's exception lacks it. Writes it to `buffer`, which has room for `bytes`, ends it with a 0 and
+ * cuts it off if it is too long. Returns its length; 0 if there is none. */
 size_t thimble_front_take_failure(char* buffer, size_t bytes);
 
 #ifdef __cplusplus

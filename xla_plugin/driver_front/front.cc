@@ -14,7 +14,7 @@ std::string Failed(const char* call, CUresult result) {
   return std::string(call) + " of the CUDA driver returned error " + std::to_string(result);
 }
 
-// "" or what the GPU lacks.
+// Returns "" or what the GPU lacks.
 std::string CheckAttribute(int ordinal, CUdevice device, int attribute, const char* what) {
   int supported = 0;
   const CUresult result = Real().cuDeviceGetAttribute(&supported, attribute, device);
@@ -32,14 +32,15 @@ Front& Front::Get() {
 
 std::string Front::Open(const std::string& driver) {
   if (driver.find(',') != std::string::npos) {
-    return "'" + driver + "' cannot be an option, for its comma: link the driver elsewhere";
+    return "'" + driver +
+           "' has a comma in its path, which options cannot contain: link the driver elsewhere";
   }
   driver_ = driver;
   return OpenRealDriver(driver);
 }
 
 std::string Front::Start(const std::string& conf, const JaxOptions& jax) {
-  if (on()) return "the front was started already";
+  if (on()) return "the front has already been started";
   Settings settings;
   std::string error = settings.Read(conf, jax);
   if (error.empty()) {

@@ -1,8 +1,7 @@
-// The state of the front: off, where every call goes to the driver, or on, where the arenas of all
-// devices take the place of the driver's default pools. Off is where it starts, and stays if
-// anything is wrong.
+// The state of the front. Off: every call goes to the driver. On: the arenas of all devices replace
+// the driver's default pools. The front starts off, and stays off if anything is wrong.
 //
-// It is never destroyed: when the process ends, the operating system takes all memory back, and
+// It is never destroyed: the operating system takes all memory back when the process ends, and
 // libraries that end later may still free theirs.
 #pragma once
 
@@ -25,30 +24,31 @@ class Front {
  public:
   static Front& Get();
 
-  // Each gives "" or what is wrong. Open() first, once; Start() then, once.
+  // Each returns "" or what is wrong. Call Open() once, then Start() once.
   std::string Open(const std::string& driver);
   std::string Start(const std::string& conf, const JaxOptions& jax);
 
-  // The part of a device that arenas may take: the smallest of all devices.
+  // The part of a device that its arena may take, the smallest of all devices.
   double fraction() const;
 
   bool on() const { return on_.load(std::memory_order_acquire); }
 
-  // The rest is for a front that is on. A device is nullptr where the driver shall serve the call.
+  // The functions below need a front that is on. They return a nullptr device if the driver should
+  // serve the call.
   Device* DeviceOf(int ordinal) const;
   Device* DeviceOfContext() const;  // the current one
   Device* DeviceOfPool(CUmemoryPool pool) const;
   Device* DeviceOfAddress(CUdeviceptr address) const;  // the one whose arena reserved it
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
 
-  // To be called when somebody may have put a pool in the place of a default one, or taken it away.
-  // A front that is off does nothing.
+  // To be called when a program may have replaced or restored a default pool. Does nothing if the
+  // front is off.
   void UpdateDefaultPools();
 
-  // Where `stream` is. Asks the driver once per stream; for a default stream, which is that of the
-  // current context, it asks for this one every time.
+  // The device and context of `stream`. Asks the driver once per stream; for a default stream,
+  // which belongs to the current context, it asks for that context every time.
   Owner OwnerOf(CUstream stream);
-  // The same for Device::Allocate() and Free(), which need not know about all streams.
+  // The same for Device::Allocate() and Free(), which do not need all streams.
   LocatedStream Locate(CUstream stream);
 
   // To be called before streams end or are captured, and before contexts end.

@@ -8,10 +8,10 @@
 namespace thimble::xla {
 namespace {
 
-// Of all tables: what a thread found before the last removal may not be true any more.
+// Shared by all tables: what a thread found before the last removal may be stale.
 std::atomic<std::uint64_t> version{0};
 
-// What this thread found last. Plain data: reading it costs no guard.
+// What this thread found last. Plain data, so reading it needs no initialization guard.
 struct Found {
   const HandleTable* table;
   const void* handle;
@@ -28,7 +28,7 @@ Found& FoundAt(const void* handle) {
 
 }  // namespace
 
-// A table at the address of one that is gone is another one.
+// A new table may have the address of an old one.
 HandleTable::HandleTable() { ++version; }
 
 std::optional<Owner> HandleTable::Find(const void* handle) const {
@@ -61,7 +61,7 @@ std::vector<HandleTable::Entry> HandleTable::RemoveIf(
     const std::function<bool(const Owner&)>& condition) {
   std::vector<Entry> removed;
   const std::unique_lock lock(mutex_);
-  removed.reserve(owners_.size());  // throws before anything has changed
+  removed.reserve(owners_.size());  // throws before anything changes
   for (auto it = owners_.begin(); it != owners_.end();) {
     if (condition(it->second)) {
       removed.push_back({it->first, it->second});

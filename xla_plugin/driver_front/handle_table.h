@@ -1,7 +1,8 @@
-// Where handles of the driver's belong, streams or contexts: the driver is asked once for each.
+// Remembers to which device and context the driver's streams or contexts belong, so that the driver
+// is asked once for each.
 //
-// A handle must be removed before the driver destroys what it stands for: the next one may get the
-// same number. A thread that has found a handle finds it again without a lock, until anything is
+// Remove a handle before the driver destroys its object, because the next object may get the same
+// handle. A thread that has found a handle finds it again without a lock, until anything is
 // removed.
 //
 // Thread-safe.
@@ -20,7 +21,7 @@ namespace thimble::xla {
 class Device;
 
 struct Owner {
-  Device* device = nullptr;  // nullptr: not known
+  Device* device = nullptr;  // nullptr: unknown
   CUcontext context = nullptr;
 };
 
@@ -30,14 +31,14 @@ class HandleTable {
 
   std::optional<Owner> Find(const void* handle) const;
 
-  // Throws std::bad_alloc, and then the handle is not in the table.
+  // If it throws std::bad_alloc, the handle is not in the table.
   void Add(const void* handle, const Owner& owner);
 
   struct Entry {
     const void* handle = nullptr;
     Owner owner;
   };
-  // What was removed.
+  // Returns what was removed.
   std::optional<Owner> Remove(const void* handle);
   std::vector<Entry> RemoveIf(const std::function<bool(const Owner&)>& condition);
 

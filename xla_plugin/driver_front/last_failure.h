@@ -1,5 +1,5 @@
-// The report of the last request that did not fit, for whoever raises an exception about it: until
-// it is taken, or a request as large fits after all. XLA asks twice before it gives up.
+// Keeps the report of the last request that did not fit, for the exception about it, until the
+// report is taken or a request of that size fits after all: XLA asks twice before it gives up.
 //
 // Thread-safe.
 #pragma once
@@ -16,20 +16,19 @@ class LastFailure {
  public:
   void Set(std::size_t bytes, std::string report);
 
-  // A request of so many bytes fitted. One comparison, unless that is as many as the one that
-  // failed.
+  // A request of `bytes` fitted. Costs one comparison, unless the failed request had the same size.
   void Fits(std::size_t bytes) {
     if (bytes >= bytes_.load(std::memory_order_relaxed)) Take();
   }
 
-  // "" if there is none.
+  // Returns "" if there is none.
   std::string Take();
 
  private:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
-  std::atomic<std::size_t> bytes_{kNone};  // changed with mutex_ held
-  std::mutex mutex_;                       // for what follows
+  std::atomic<std::size_t> bytes_{kNone};  // written with mutex_ held
+  std::mutex mutex_;                       // guards the members below
   std::string report_;
 };
 

@@ -3,7 +3,7 @@
     make_forwards.py DRIVER_NAMES SERVED_NAMES > forwards.S
 
 A forward has no signature, so it fits every function: it jumps to the address in its entry of the
-table, which forward_table.cc fills. Names that the front serves itself get none.
+table, which real_driver.cc fills. Names that the front serves itself get no forward.
 """
 
 import pathlib

@@ -6,7 +6,7 @@ namespace thimble::xla {
 
 void Say(const std::string& text) {
   const std::string line = "thimble: " + text + "\n";
-  // If stderr is gone, so is whoever would have read it.
+  // If stderr is closed, nobody can read the message.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,4 +1,4 @@
-// What the front has to say to the user. There is nobody else to tell: CUDA's calls return numbers.
+// Messages to the user. CUDA's calls return only numbers, so there is no other way to explain.
 #pragma once
 
 #include <string>

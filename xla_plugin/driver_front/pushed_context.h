@@ -1,4 +1,4 @@
-// Makes a context current on this thread for a while.
+// Makes a context current on this thread while it lives.
 #pragma once
 
 #include "xla_plugin/driver_front/cuda_abi.h"
@@ -11,7 +11,8 @@ class PushedContext {
   explicit PushedContext(CUcontext context)
       : result_(Real().cuCtxPushCurrent_v2(context)), pushed_(result_ == kSuccess) {}
 
-  // Only on a thread that has none, and if there is one to push: callers may free from any thread.
+  // Pushes `context` only if there is one and the thread has none: callers may free from any
+  // thread.
   static PushedContext IfNone(CUcontext context) {
     CUcontext current = nullptr;
     const CUresult result = Real().cuCtxGetCurrent(&current);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-// Of forwards.S, which make_forwards.py writes.
+// Defined in forwards.S, which make_forwards.py writes.
 extern "C" {
 extern void* forward_table[];
 extern const char* const forward_names[];
@@ -14,7 +14,7 @@ extern const std::size_t forward_count;
 namespace thimble::xla {
 namespace {
 
-// Stands in for a function that cannot be called.
+// Replaces a function that cannot be called.
 template <CUresult kAnswer, typename... Arguments>
 CUresult Answer(Arguments...) {
   return kAnswer;
@@ -58,7 +58,7 @@ std::string OpenRealDriver(const std::string& path) {
     return path + " is Thimble's own front: the path of the CUDA driver is needed";
   }
   for (std::size_t i = 0; i < forward_count; ++i) {
-    CUresult (*function)() = nullptr;  // whatever it takes: a forward leaves the arguments alone
+    CUresult (*function)() = nullptr;  // with any arguments: a forward does not touch them
     Find(library, forward_names[i], &function);
     forward_table[i] = reinterpret_cast<void*>(function);
   }

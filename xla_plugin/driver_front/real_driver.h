@@ -9,7 +9,7 @@
 
 namespace thimble::xla {
 
-// X(name, arguments): what the front itself calls. All return CUresult.
+// X(name, arguments): the functions that the front itself calls. All return CUresult.
 #define THIMBLE_REAL_FUNCTIONS(X)                                                                  \
   X(cuInit, (unsigned flags))                                                                      \
   X(cuDeviceGetCount, (int* count))                                                                \
@@ -72,8 +72,8 @@ struct RealDriver {
 // Until OpenRealDriver() succeeds, every function of it returns CUDA_ERROR_NOT_INITIALIZED.
 const RealDriver& Real();
 
-// "" or what is wrong. To be called once, before any other thread can know the front. What the
-// library does not have returns CUDA_ERROR_NOT_SUPPORTED, as in a driver that is too old.
+// Returns "" or what is wrong. To be called once, before any other thread can know the front.
+// Functions that the library lacks return CUDA_ERROR_NOT_SUPPORTED, as in a driver that is too old.
 std::string OpenRealDriver(const std::string& path);
 
 }  // namespace thimble::xla

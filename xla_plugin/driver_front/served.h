@@ -1,5 +1,5 @@
-// The functions of the driver that the front serves itself; served_names.txt lists them too. Where
-// an arena has no part in a call, it goes to the driver as it is.
+// The functions of the driver that the front serves itself; served_names.txt lists them too. A call
+// that concerns no arena goes to the driver unchanged.
 #pragma once
 
 #include <new>

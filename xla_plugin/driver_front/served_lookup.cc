@@ -1,4 +1,4 @@
-// cuGetProcAddress: whoever looks functions up by name finds the front's, too.
+// cuGetProcAddress: a lookup by name finds the front's functions, too.
 #include <cstring>
 
 #include "xla_plugin/driver_front/real_driver.h"
@@ -7,12 +7,12 @@
 namespace thimble::xla {
 namespace {
 
-// Which default stream a function means by 0.
+// Which default stream the function takes 0 for.
 enum class Default { kNone, kLegacy, kPerThread };
 
 struct Entry {
   const char* symbol;
-  int since;  // the version of CUDA from which on it has this signature
+  int since;  // the first version of CUDA with this signature
   Default stream;
   void* function;
 };
@@ -22,7 +22,7 @@ void* Address(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-// Of two entries that fit, the later is the newer one.
+// If two entries fit, the later one is newer.
 void* ServedFunction(const char* symbol, int version, std::uint64_t flags) {
   static const Entry entries[] = {
       {"cuMemAlloc", 3020, Default::kNone, Address(cuMemAlloc_v2)},
@@ -76,7 +76,7 @@ void* ServedFunction(const char* symbol, int version, std::uint64_t flags) {
   return found;
 }
 
-// The driver decides whether there is such a function at all.
+// The driver decides whether the function exists.
 void Replace(const char* symbol, void** function, int version, std::uint64_t flags) {
   if (symbol == nullptr || function == nullptr || *function == nullptr) return;
   if (void* const ours = ServedFunction(symbol, version, flags)) *function = ours;

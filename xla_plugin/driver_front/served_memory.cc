@@ -1,4 +1,4 @@
-// cuMemAlloc, cuMemFree and their stream-ordered sisters, and what the driver tells about memory.
+// cuMemAlloc, cuMemFree, their stream-ordered variants, and queries about memory.
 #include <algorithm>
 #include <optional>
 
@@ -11,16 +11,16 @@
 namespace thimble::xla {
 namespace {
 
-// What is allocated while a stream is captured belongs to the graph, which is the driver's. The
-// legacy stream cannot be captured. A stream that cannot be asked, on a thread without a context
-// say, is not being captured by it.
+// Memory that is allocated while a stream is captured belongs to the graph, so the driver serves
+// it. The legacy stream cannot be captured. If the driver cannot answer, for example on a thread
+// without a context, this thread is not capturing the stream.
 bool IsCaptured(CUstream stream) {
   if (stream == nullptr || reinterpret_cast<std::uintptr_t>(stream) == kLegacyStream) return false;
   int status = kNotCapturing;
   return Real().cuStreamIsCapturing(stream, &status) == kSuccess && status != kNotCapturing;
 }
 
-// The device whose arena serves the call; nullptr: the driver does.
+// The device whose arena serves the call; nullptr if the driver serves it.
 Device* Ready(Device* device) {
   return device != nullptr && device->MakeArena() != nullptr ? device : nullptr;
 }
@@ -30,7 +30,8 @@ CUstream PerThread(CUstream stream) {
   return stream == nullptr ? reinterpret_cast<CUstream>(kPerThreadStream) : stream;
 }
 
-// The arena's free memory is the driver's to give while a library asks it directly.
+// Allocates from the driver. If the driver is out of memory, the arena first gives back what it
+// keeps unused.
 CUresult AllocateFromDriver(Device* device, CUdeviceptr* pointer, std::size_t bytes) {
   const CUresult result = Real().cuMemAlloc_v2(pointer, bytes);
   if (result != kOutOfMemory || device == nullptr || device->arena() == nullptr) return result;
@@ -164,9 +165,9 @@ CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
   return FreeAsync(pointer, PerThread(stream));
 }
 
-// --- What the driver tells -----------------------------------------------------------------------
+// --- Queries -----------------------------------------------------------------------
 
-// What the arena holds and nobody uses is free to whoever asks here.
+// Memory that the arena holds but nobody uses counts as free.
 CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
   return Serve([&] {
     const CUresult result = Real().cuMemGetInfo_v2(free_bytes, total_bytes);
@@ -217,14 +218,14 @@ CUresult cuPointerGetAttributes(unsigned count, int* attributes, void** values,
   });
 }
 
-// A block may be stitched from memory of many owners: no other process shall map that.
+// A block may be stitched from memory of several owners, so no other process may map it.
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
   return Serve([&] {
     if (!FindHolder(pointer).has_value()) return Real().cuIpcGetMemHandle(handle, pointer);
     static const bool said = [] {
-      Say("cuIpcGetMemHandle: a block of the arena cannot be mapped by another process. Set "
-          "THIMBLE_CONF=cumemalloc:driver to leave the memory of cuMemAlloc to the driver; for "
-          "NCCL, NCCL_CUMEM_ENABLE=1 does as well.");
+      Say("cuIpcGetMemHandle: another process cannot map a block of the arena. Set "
+          "THIMBLE_CONF=cumemalloc:driver to let the driver serve cuMemAlloc; for NCCL, "
+          "NCCL_CUMEM_ENABLE=1 works as well.");
       return true;
     }();
     static_cast<void>(said);

@@ -1,5 +1,5 @@
-// The default pools of the devices, whose place the arenas take. Pools that somebody makes have
-// rules of their own (sizes, sharing with other processes) and stay the driver's.
+// The devices' default pools, which the arenas replace. Pools that a program creates have their own
+// rules (sizes, sharing with other processes), so the driver serves them.
 #include "allocator/thimble.h"
 #include "xla_plugin/driver_front/front.h"
 #include "xla_plugin/driver_front/real_driver.h"
@@ -8,7 +8,7 @@
 namespace thimble::xla {
 namespace {
 
-// The device whose arena stands for `pool`; nullptr if none does (yet).
+// The device whose arena replaces `pool`; nullptr if none does (yet).
 Device* Served(CUmemoryPool pool) {
   const Front& front = Front::Get();
   Device* const device = front.on() ? front.DeviceOfPool(pool) : nullptr;
@@ -17,8 +17,8 @@ Device* Served(CUmemoryPool pool) {
 
 }  // namespace
 
-// The release threshold of a pool whose place an arena takes is none: the arena keeps what it has
-// until somebody trims it or runs out of memory. XLA asks for it to preallocate as much, which is
+// A pool that an arena replaces has a release threshold of 0: the arena keeps its memory until
+// somebody trims it or runs out of memory. XLA would preallocate up to the threshold, but that is
 // the arena's work (Settings).
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* value) {
   return Serve([&] {
@@ -51,7 +51,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void* value) {
   });
 }
 
-// All but the peaks is told to the driver's pool, which stays empty.
+// Except for the peaks, attributes are set on the driver's pool, which stays empty.
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void* value) {
   return Serve([&] {
     const Device* const device = Served(pool);
@@ -73,7 +73,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t keep_bytes) {
   });
 }
 
-// The driver is told as well: cuMemPoolGetAccess asks it.
+// Set it in the driver as well, because cuMemPoolGetAccess asks the driver.
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, std::size_t count) {
   return Serve([&] {
     const Front& front = Front::Get();
@@ -87,7 +87,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, std::
   });
 }
 
-// --- Whose pool is a device's default ------------------------------------------------------------
+// --- The default pool of a device ------------------------------------------------------------
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
   return Serve([&] {
@@ -105,7 +105,7 @@ CUresult cuMemSetMemPool(CUmemLocation* location, int type, CUmemoryPool pool) {
   });
 }
 
-// If it was in the place of a default pool, that one is back.
+// If the pool had replaced a default pool, the default pool is back.
 CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   return Serve([&] {
     const CUresult result = Real().cuMemPoolDestroy(pool);

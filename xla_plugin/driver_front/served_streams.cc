@@ -1,6 +1,6 @@
-// Streams that the arenas must not ask for any more: those that end, with their context or without,
-// because the next stream may get the same handle, and those that are captured, because the
-// question would become part of the graph.
+// Streams that the arenas must no longer query: streams that end, alone or with their context,
+// because the next stream may get the same handle; and captured streams, because the query would
+// become part of the graph.
 #include "xla_plugin/driver_front/front.h"
 #include "xla_plugin/driver_front/real_driver.h"
 #include "xla_plugin/driver_front/served.h"
@@ -19,7 +19,7 @@ void ForgetIf(Condition condition) {
   if (front.on()) front.ForgetIf(condition);
 }
 
-// What is in `context`, which is about to end.
+// Forgets everything of `context`, which is about to end.
 void ForgetContext(CUcontext context) {
   ForgetIf([&](const Owner& owner) { return owner.context == context; });
 }
@@ -33,7 +33,7 @@ CUresult cuStreamDestroy_v2(CUstream stream) {
   });
 }
 
-// The same function, under the name it had before CUDA 4.
+// The same function under its name before CUDA 4.
 CUresult cuStreamDestroy(CUstream stream) { return cuStreamDestroy_v2(stream); }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode) {
@@ -89,7 +89,7 @@ CUresult cuCtxDetach(CUcontext context) {
   });
 }
 
-// Which context ends with it cannot be told: those that are not primary are asked for again.
+// It is unknown which context ends with this call, so forget all contexts that are not primary.
 CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   return Serve([&] {
     ForgetIf([](const Owner& owner) { return owner.context != owner.device->primary(); });
@@ -108,7 +108,7 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) { return cuDevicePrimaryCtxReset_v2(device); }
 
-// Where there is an arena, it keeps the context.
+// An arena keeps its context.
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return Serve([&] {
     ForgetIf([&](const Owner& owner) {

@@ -14,44 +14,44 @@ constexpr char kOwnOptions[] =
 #include "xla_plugin/driver_front/options.def"
     ;
 
-using Told = std::map<std::string, std::string>;
+using Entries = std::map<std::string, std::string>;
 
 }  // namespace
 
 std::string Settings::Read(const std::string& conf, const JaxOptions& jax) {
-  Told told;
+  Entries entries;
   const auto tell = [](void* context, const char* key, const char* value) {
-    static_cast<Told*>(context)->emplace(key, value);
+    static_cast<Entries*>(context)->emplace(key, value);
   };
-  const thimble_status status = thimble_read_options(conf.c_str(), kOwnOptions, tell, &told);
+  const thimble_status status = thimble_read_options(conf.c_str(), kOwnOptions, tell, &entries);
   for (const char* const key : {"device", "driver", "peers"}) {
-    if (told.count(key) == 0) continue;
+    if (entries.count(key) == 0) continue;
     return "option '" + std::string(key) + "' is JAX's to choose: leave it out " +
-           "(CUDA_VISIBLE_DEVICES says which GPUs there are)";
+           "(set CUDA_VISIBLE_DEVICES to choose GPUs)";
   }
-  if (told["swap"] == "auto") {
-    return "option 'swap': JAX does not tell which of its buffers are in use, so none of them can "
-           "be moved: leave it out";
+  if (entries["swap"] == "auto") {
+    return "option 'swap': JAX does not announce which of its buffers are in use, so none of them "
+           "can be moved: leave it out";
   }
   if (status != THIMBLE_OK) return thimble_last_error();
   conf_ = conf;
 #define THIMBLE_JAX_OPTION(key, initial, values, meaning) \
-  if (told.count(#key) > 0) own_.key = told[#key];
+  if (entries.count(#key) > 0) own_.key = entries[#key];
 #include "xla_plugin/driver_front/options.def"
-  if (told.count("limit") > 0) {
+  if (entries.count("limit") > 0) {
     std::uint64_t bytes = 0;
-    thimble_parse_size(told["limit"].c_str(), &bytes);
+    thimble_parse_size(entries["limit"].c_str(), &bytes);
     limit_ = bytes;
   }
   if (jax.memory_fraction != 0 && !(jax.memory_fraction > 0 && jax.memory_fraction <= 1)) {
     return "XLA_CLIENT_MEM_FRACTION is " + std::to_string(jax.memory_fraction) +
-           ": a device has no more than all of its memory, give a number from 0 to 1";
+           ": give a part of the device's memory, a number from 0 to 1";
   }
   if (jax.memory_fraction != 0 && limit_ != 0) {
-    return "XLA_CLIENT_MEM_FRACTION and option 'limit' both say how much to take: unset one";
+    return "XLA_CLIENT_MEM_FRACTION and option 'limit' both set the limit: unset one";
   }
-  preallocate_ = jax.preallocate && told.count("preallocate") == 0;
-  const bool takes_all_at_once = preallocate_ || told["preallocate"] == "on";
+  preallocate_ = jax.preallocate && entries.count("preallocate") == 0;
+  const bool takes_all_at_once = preallocate_ || entries["preallocate"] == "on";
   fraction_ = jax.memory_fraction;
   if (fraction_ == 0 && takes_all_at_once && limit_ == 0) fraction_ = kDefaultFraction;
   return "";
@@ -71,11 +71,11 @@ std::string Settings::OptionsFor(int ordinal, std::size_t device_bytes, const st
   }
   if (fraction_ != 0) decided += ",limit:" + std::to_string(LimitFor(device_bytes));
   if (preallocate_) decided += ",preallocate:on";
-  decided += ",swap:";  // nothing is announced here, so there is nothing to watch
+  decided += ",swap:";  // nobody announces uses here, so there is nothing to watch
   const auto write = [&](char* buffer, std::size_t* bytes) {
     const thimble_status status = thimble_device_options(
         conf_.c_str(), kOwnOptions, decided.c_str(), static_cast<unsigned>(ordinal), buffer, bytes);
-    if (status != THIMBLE_OK) throw std::bad_alloc();  // nothing else is wrong with what was read
+    if (status != THIMBLE_OK) throw std::bad_alloc();  // the core accepted the text before
   };
   std::size_t bytes = 0;
   write(nullptr, &bytes);

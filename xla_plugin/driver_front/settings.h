@@ -1,5 +1,5 @@
-// What the user asked for, from THIMBLE_CONF and from JAX's own variables, as options of an arena.
-// The core parses THIMBLE_CONF, and is told the front's own keys.
+// The user's settings, from THIMBLE_CONF and from JAX's own variables, as options of an arena. The
+// core parses THIMBLE_CONF, given the front's own keys.
 #pragma once
 
 #include <cstddef>
@@ -8,31 +8,31 @@
 
 namespace thimble::xla {
 
-// What JAX reads from its variables.
+// JAX's own settings, from its variables.
 struct JaxOptions {
-  double memory_fraction = 0;  // of the device's memory; 0: not set
+  double memory_fraction = 0;  // part of the device's memory; 0: not set
   bool preallocate = false;
 };
 
 class Settings {
  public:
-  // The part of the device that JAX takes when it preallocates and no fraction is set.
+  // The part of the device that JAX preallocates if no fraction is set.
   static constexpr double kDefaultFraction = 0.75;
 
   Settings() = default;
 
-  // "" or what is wrong, by name and with the remedy. Whether a device has as much is not looked
-  // at: CheckFor() does.
+  // Returns "" or what is wrong, with the name and the remedy. CheckFor() compares the values with
+  // a device's memory.
   std::string Read(const std::string& conf, const JaxOptions& jax);
 
-  // "" or what is wrong with the options on a device of this size.
+  // Returns "" or what is wrong with the options on a device of this size.
   std::string CheckFor(std::size_t device_bytes) const;
 
   // The arena's options for one device.
   std::string OptionsFor(int ordinal, std::size_t device_bytes, const std::string& driver,
                          const std::vector<int>& peers) const;
 
-  // The most the arena may take; all of the device unless somebody set a limit or a fraction.
+  // The most that the arena may take: all of the device, unless a limit or a fraction is set.
   std::size_t LimitFor(std::size_t device_bytes) const;
 
   // Whether the driver serves cuMemAlloc, so that its memory can go to other processes.
@@ -44,11 +44,11 @@ class Settings {
 #include "xla_plugin/driver_front/options.def"
   };
 
-  std::string conf_;  // accepted by the core
+  std::string conf_;  // the core has accepted it
   Own own_;
-  std::size_t limit_ = 0;     // that it names; 0: none
+  std::size_t limit_ = 0;     // from THIMBLE_CONF; 0: none
   double fraction_ = 0;       // 0: no limit by fraction
-  bool preallocate_ = false;  // without that it says so
+  bool preallocate_ = false;  // JAX's setting, if THIMBLE_CONF has none
 };
 
 }  // namespace thimble::xla

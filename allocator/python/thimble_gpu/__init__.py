@@ -1,4 +1,4 @@
-"""Thimble's figures and controls, for programs that TensorFlow or JAX runs on Thimble.
+"""Figures and controls of Thimble, for programs whose framework uses it.
 
     import thimble_gpu
     thimble_gpu.memory_stats()["peak_bytes_in_use"]
@@ -6,10 +6,9 @@
         step()
     peak.bytes
 
-`device` is the number of a GPU as the framework counts (TensorFlow: of its logical devices; JAX:
-of the GPUs it can see), "cpu" for TensorFlow's CPU device, or "cpu:1" for its logical device
-CPU:1. `framework` is "tensorflow" or "jax", and needed only where both use the device. Sizes are
-bytes.
+`device` is the number of a GPU as the framework counts (TensorFlow: of its logical devices; JAX: of
+the GPUs it can see), "cpu" for TensorFlow's CPU device, or "cpu:1" for its logical device CPU:1.
+`framework` is "tensorflow" or "jax"; it is needed only if both use the device. Sizes are in bytes.
 """
 
 from thimble_gpu import arenas as _arenas
@@ -21,7 +20,7 @@ from thimble_gpu.version import __version__
 __all__ = ("NotActive", "ThimbleError", "log", "memory_stats", "peak", "reset_peak", "set",
            "settings", "snapshot", "stats", "stop_log", "trim", "__version__")
 
-# PJRT's names, as jax.Device.memory_stats() has them, and where they come from.
+# PJRT's names, as in jax.Device.memory_stats(), and the figures behind them.
 _PJRT = {
     "num_allocs": "allocations",
     "bytes_in_use": "in_use",
@@ -36,68 +35,69 @@ _PJRT = {
     "peak_pool_bytes": "peak_reserved",
     "peak_allocated_bytes": "peak_in_use",
 }
-# Thimble's own beside them, in allocator/README.md's words. Of one moment, and exact: bytes_reserved
-# is the sum of bytes_in_use, bytes_magazines, bytes_free_small, bytes_free_large and bytes_spare.
+# Thimble's own figures, named as in allocator/README.md. All are of one moment, and bytes_reserved
+# is exactly the sum of bytes_in_use, bytes_magazines, bytes_free_small, bytes_free_large and
+# bytes_spare.
 _OWN = {
     "bytes_magazines": "magazines",  # small blocks that threads keep
     "bytes_free_small": "free_small",  # free in slabs of small blocks
     "bytes_free_large": "free_large",  # free elsewhere
     "bytes_spare": "spare",  # chunks without a place, used before any other
-    "bytes_swapped": "swapped",  # of what is held, on the host: not in bytes_reserved
+    "bytes_swapped": "swapped",  # held blocks whose bytes are on the host: not in bytes_reserved
     "bytes_vacant": "vacant",  # addresses without memory: not in bytes_reserved
 }
 
 
 def memory_stats(device=0, framework=None):
-    """The twelve figures of PJRT, true for everything the framework holds on the device, and how
-    bytes_reserved is made up."""
+    """Returns PJRT's twelve figures for everything that the framework holds on the device, and the
+    parts of bytes_reserved."""
     own = stats(device, framework)
     return {name: own[source] for name, source in {**_PJRT, **_OWN}.items()}
 
 
 def stats(device=0, framework=None):
-    """Thimble's own figures: thimble_stats of allocator/thimble.h, which explains each."""
+    """Returns Thimble's own figures: thimble_stats, which allocator/thimble.h explains."""
     return _arenas.find(device, framework).stats()
 
 
 def reset_peak(device=0, framework=None):
-    """Peaks restart from the current values."""
+    """Restarts peaks from the current values."""
     _arenas.find(device, framework).reset_peak()
 
 
 def trim(keep_bytes=0, device=0, framework=None):
-    """Gives free memory back to the device until `keep_bytes` are reserved; what it gave back."""
+    """Gives free memory back to the device until `keep_bytes` are reserved; returns how much."""
     if isinstance(keep_bytes, bool) or not isinstance(keep_bytes, int) or keep_bytes < 0:
         raise ValueError(f"keep_bytes is {keep_bytes!r}: give a number of bytes from 0")
     return _arenas.find(device, framework).trim(keep_bytes)
 
 
 def settings(device=0, framework=None):
-    """The options in force, as texts."""
+    """Returns the options in force, as texts."""
     return _arenas.find(device, framework).options()
 
 
 def set(name, value, device=0, framework=None):  # pylint: disable=redefined-builtin
-    """Changes a setting while the program runs. One may change: "limit", in bytes.
+    """Changes a setting while the program runs. Only "limit" can change, in bytes.
 
-    It can be lowered to what is in use, and raised again to what it was at the start; free memory
-    beyond it is given back to the device.
+    The limit can go down to what is in use, and up to its value at the start. Free memory above it
+    goes back to the device.
     """
     if name != "limit":
-        raise ValueError(f"setting {name!r} cannot change while the program runs: 'limit' can, and "
-                         "log() and stop_log() begin and end the event log")
+        raise ValueError(f"setting {name!r} cannot change while the program runs: only 'limit' "
+                         "can; log() and stop_log() control the event log")
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise ValueError(f"limit is {value!r}: give a positive number of bytes")
     _arenas.find(device, framework).set_limit(value)
 
 
 def snapshot(device=0, framework=None):
-    """Every piece of memory and who holds it, as thimble_snapshot() tells."""
+    """Returns every piece of memory and who holds it, as thimble_snapshot() describes them."""
     return _arenas.find(device, framework).snapshot()
 
 
 def log(path, device=0, framework=None):
-    """Records every allocation and free from now on in a file, until stop_log()."""
+    """Records every allocation and free in a file, until stop_log()."""
     _arenas.find(device, framework).start_log(path)
 
 

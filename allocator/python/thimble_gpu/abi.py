@@ -1,7 +1,7 @@
-"""allocator/thimble.h for Python.
+"""Python bindings of allocator/thimble.h.
 
-A program's figures come from the copy of Thimble that it has loaded already: a library that comes
-in as a side effect of looking would change what is being looked at.
+A program's figures come from the copy of Thimble that it has already loaded. Inspecting a program
+must not load a library, because that would change what is inspected.
 """
 
 import ctypes
@@ -21,11 +21,11 @@ class Peaks(ctypes.Structure):
 
 
 class ThimbleError(RuntimeError):
-    """Thimble refused a request; the text says which value was wrong and what to do."""
+    """Thimble refused a request. The text names the wrong value and what to do."""
 
     def __init__(self, text, status=None):
         super().__init__(text)
-        self.status = status  # thimble_status, if the library said so
+        self.status = status  # thimble_status, if it came from the library
 
 
 _TELL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)  # thimble_tell
@@ -57,12 +57,12 @@ _FUNCTIONS = (
 )
 
 
-_OTHER_VERSION = ("the library of Thimble that is loaded is of another version than this package: "
+_OTHER_VERSION = ("the loaded Thimble library does not have the version of this package: "
                   "install thimble-gpu again")
 
 
 class Core:
-    """The functions of thimble.h, of the core that a library stands on."""
+    """The functions of thimble.h, found through a library that is linked with the core."""
 
     def __init__(self, library):
         self._library = library
@@ -76,7 +76,7 @@ class Core:
             raise ThimbleError(_OTHER_VERSION)
 
     def stats(self, arena):
-        """thimble_stats of an arena, by name."""
+        """Returns thimble_stats of an arena as a dictionary."""
         names = self.stats_names().decode().split()
         numbers = (ctypes.c_uint64 * (1 + len(names)))()
         numbers[0] = ctypes.sizeof(numbers)  # struct_size
@@ -84,8 +84,8 @@ class Core:
         return dict(zip(names, numbers[1:]))
 
     def read_conf(self, text, own=""):
-        """What options say and imply, as pairs of key and value, and the status of the whole. `own`
-        are options of fronts, with their values, as thimble_read_options() takes them."""
+        """Returns what options say and imply, as pairs of key and value, and the status. `own`
+        lists options of fronts with their values, as thimble_read_options() takes them."""
         pairs = []
         status = self.read_options(os.fsencode(text), own.encode(), _TELL(
             lambda _, key, value: pairs.append((os.fsdecode(key), os.fsdecode(value)))), None)
@@ -100,18 +100,20 @@ class Core:
 
 
 def installed(name):
-    """A library of this package, loaded."""
+    """Loads a library of this package."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
     return ctypes.CDLL(os.path.join(folder, name))
 
 
 def installed_core():
-    """The core of this package. For programs that are not being looked at: the command."""
+    """Loads the core of this package. For the command, which inspects no program of its own
+    process."""
     return Core(installed("libthimble.so"))
 
 
 def loaded(name):
-    """Every library of this file name that the process has loaded, in the order of addresses."""
+    """Returns every library of this file name that the process has loaded, in the order of
+    addresses."""
     paths = []
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:

@@ -1,4 +1,4 @@
-"""Which arenas the frameworks of this process have, and what can be read and done there."""
+"""Finds the arenas of this process's frameworks, and reads and controls them."""
 
 import ctypes
 import json
@@ -9,8 +9,9 @@ from thimble_gpu import abi
 
 CPU = "cpu"
 FRAMEWORKS = ("tensorflow", "jax")
-# The library of a framework and the function that gives its arenas. Both stand on the core, so that
-# the loader finds thimble.h through them: the right one, even if Thimble is installed twice.
+# The library of each framework, and the function that returns its arenas. Both are linked with the
+# core, so looking up thimble.h through them finds the right copy, even if Thimble is installed
+# twice.
 _HOOKS = {
     "tensorflow": ("libthimble_tf_hooks.so", "thimble_tf_hooked_arena"),
     "jax": ("libthimble_xla.so", "thimble_front_arena"),
@@ -18,11 +19,11 @@ _HOOKS = {
 _TF_CPU = -1  # THIMBLE_TF_CPU
 _TURN_ON = ("set TF_GPU_ALLOCATOR=thimble (TensorFlow), XLA_PYTHON_CLIENT_ALLOCATOR=thimble (JAX) "
             "or THIMBLE_CONF=device:cpu (TensorFlow without a GPU) before Python starts, or start "
-            "the program with `thimble run`; `thimble doctor` says what is missing")
+            "the program with `thimble run`; `thimble doctor` shows what is missing")
 
 
 class NotActive(RuntimeError):
-    """Thimble does not serve the device that was asked for in this process."""
+    """Thimble does not serve the requested device in this process."""
 
 
 class Arena:
@@ -37,7 +38,7 @@ class Arena:
 
     def options(self):
         options = dict(self._core.read_conf(os.fsdecode(self._core.options(self._handle)))[0])
-        options["limit"] = str(self.stats()["limit"])  # may have changed since the arena was made
+        options["limit"] = str(self.stats()["limit"])  # may have changed
         return options
 
     def set_limit(self, limit):
@@ -72,7 +73,7 @@ class Arena:
 
     def snapshot(self):
         size = ctypes.c_size_t()
-        while True:  # it may have grown since its size was told
+        while True:  # it may grow between the two calls
             self._core.check(self._core.snapshot(self._handle, None, size))
             size.value += 4096
             text = ctypes.create_string_buffer(size.value)
@@ -95,12 +96,13 @@ def _find_in(framework, index):
 
 
 def first_device():
-    """TensorFlow's CPU device if Thimble serves it in this process, otherwise the first GPU."""
+    """Returns TensorFlow's CPU device if Thimble serves it in this process, otherwise the first
+    GPU."""
     return CPU if _find_in("tensorflow", _TF_CPU) else 0
 
 
 def _is_cpu(device):
-    """Whether it is "cpu" or "cpu:1": the device itself, or one of its logical devices."""
+    """Whether `device` is "cpu", or a logical device such as "cpu:1"."""
     return isinstance(device, str) and re.fullmatch(CPU + r"(:\d+)?", device) is not None
 
 
@@ -108,25 +110,25 @@ def _check_device(device):
     if _is_cpu(device):
         return _TF_CPU - int(device.partition(":")[2] or 0)
     if isinstance(device, bool) or not isinstance(device, int) or device < 0:
-        raise ValueError(f"device is {device!r}: give the number of a GPU, '{CPU}', or '{CPU}:1' for a "
-                         "logical device")
+        raise ValueError(f"device is {device!r}: give the number of a GPU, '{CPU}', or '{CPU}:1' "
+                         "for a logical device")
     return device
 
 
 def _why_not(device):
     if not any(abi.loaded(name) for name, _ in _HOOKS.values()):
-        return f"Thimble is not on in this process: {_TURN_ON}"
+        return f"Thimble is not active in this process: {_TURN_ON}"
     if not _is_cpu(device) and _find_in("tensorflow", _TF_CPU):
-        return f"Thimble serves TensorFlow's CPU device here: ask for device='{CPU}'"
-    return (f"Thimble serves no memory of device {device!r} yet: a framework makes a device when "
-            "it first computes on it")
+        return f"Thimble serves only TensorFlow's CPU device here: use device='{CPU}'"
+    return (f"Thimble serves no memory of device {device!r} yet: a framework creates a device when "
+            "it first computes there")
 
 
 def find(device, framework):
-    """The arena of a device; `framework` may be None where only one has it."""
+    """Returns the arena of a device; `framework` may be None if only one framework uses it."""
     index = _check_device(device)
     if framework is not None and framework not in FRAMEWORKS:
-        raise ValueError(f"framework is {framework!r}: valid are {', '.join(FRAMEWORKS)}")
+        raise ValueError(f"framework is {framework!r}: use {' or '.join(FRAMEWORKS)}")
     wanted = FRAMEWORKS if framework is None else (framework,)
     if _is_cpu(device):
         wanted = [name for name in wanted if name == "tensorflow"]
@@ -134,6 +136,6 @@ def find(device, framework):
     if not found:
         raise NotActive(_why_not(device))
     if len(found) > 1:
-        raise ValueError(f"TensorFlow and JAX both use device {device!r}: say "
+        raise ValueError(f"TensorFlow and JAX both use device {device!r}: pass "
                          "framework='tensorflow' or framework='jax'")
     return found[0]

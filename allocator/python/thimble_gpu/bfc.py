@@ -1,7 +1,7 @@
-"""TensorFlow's own allocator, asked what it would have needed.
+"""Computes how much memory TensorFlow's own allocator would have needed.
 
-In a process of its own (`python -m thimble_gpu.bfc TRACE`): TensorFlow's library is large, and
-writes to stderr when it is loaded.
+Runs in a process of its own (`python -m thimble_gpu.bfc TRACE`), because TensorFlow's library is
+large and writes to stderr when it loads.
 """
 
 import ctypes
@@ -13,27 +13,27 @@ import sys
 from thimble_gpu import frameworks
 from thimble_gpu import text
 
-STEP = 2 << 20  # of its answers, in bytes
+STEP = 2 << 20  # resolution of the answer, in bytes
 FRAMEWORK = "libtensorflow_framework.so.2"
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "libthimble_bfc.so")
 
 
 class Unknown(Exception):
-    """Why there is no answer."""
+    """There is no answer; the text says why."""
 
 
 def fit(trace, seconds):
-    """The smallest memory in which BFC serves a text trace. Raises Unknown."""
+    """Returns the smallest memory in which BFC serves a text trace. Raises Unknown."""
     problem = frameworks.tensorflow_problem()
     if problem:
         raise Unknown(problem)
     if seconds <= 0:
-        raise Unknown("the comparison was given up, it takes too long")
+        raise Unknown("the comparison took too long")
     try:
         done = subprocess.run([sys.executable, "-m", "thimble_gpu.bfc", trace], text=True,
                               capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise Unknown("the comparison was given up, it takes too long") from None
+        raise Unknown("the comparison took too long") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         raise Unknown(lines[-1] if lines else f"it {text.how_ended(done.returncode)}")
@@ -41,7 +41,7 @@ def fit(trace, seconds):
 
 
 def main(trace):
-    # Found by its name from here on, wherever TensorFlow is installed.
+    # Once loaded, the loader finds it by name, wherever TensorFlow is installed.
     folder = importlib.util.find_spec("tensorflow").submodule_search_locations[0]
     ctypes.CDLL(os.path.join(folder, FRAMEWORK))
     library = ctypes.CDLL(LIBRARY)

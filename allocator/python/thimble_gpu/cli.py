@@ -1,7 +1,7 @@
 """Thimble, a GPU memory allocator for stock TensorFlow and JAX.
 
-Exit status: 0 done, 1 the work failed, 2 bad usage, or a file that cannot be read or written,
-3 done with what is sound of a damaged log; `thimble run` has that of its command.
+Exit status: 0 success; 1 the work failed; 2 bad usage, or a file cannot be read or written; 3 only
+the sound part of a damaged log was used. `thimble run` returns the status of its command.
 """
 
 import argparse
@@ -39,12 +39,13 @@ def main(arguments=None):
     except OSError as error:
         text.tell(f"thimble {options.command}: {text.reason(error)}")
         text.give_up(sys.stdout)
-        return 2 if error.filename else 1  # without a name it is stdout
+        return 2 if error.filename else 1  # an error without a file name comes from stdout
 
 
 def _prepare_streams():
-    """As other commands do: whoever stops reading ends this one, without a word; what is closed
-    does not become another file; a name that is no text is written as it is."""
+    """Behaves like other commands: ends silently when the reader of its output is gone; opens
+    closed streams on /dev/null, so that no other file takes their place; prints file names that are
+    not valid text unchanged."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:

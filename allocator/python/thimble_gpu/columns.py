@@ -1,4 +1,5 @@
-"""An event log as columns of numbers, as allocator/offline/logs/log_columns.h describes them."""
+"""Reads an event log as columns of numbers, which allocator/offline/logs/log_columns.h
+describes."""
 
 import itertools
 import json
@@ -10,7 +11,7 @@ from thimble_gpu import temporary
 
 
 class Columns:
-    """What the core makes of a log, with the kinds of allocator/base/events.def by their names.
+    """The columns of a log. Kinds of events have the names of allocator/base/events.def.
 
     Raises ThimbleError.
     """
@@ -18,14 +19,14 @@ class Columns:
     def __init__(self, log):
         with temporary.folder() as (folder, _):
             path = os.path.join(folder, "columns")
-            told = offline.run("columns", log=log, columns=path)
+            figures = offline.run("columns", log=log, columns=path)
             with open(path, "rb") as file:
                 self.header = json.loads(file.readline().decode(errors="replace"))
                 self.data = file.read()
-        self.figures = summary.with_shares(told)
+        self.figures = summary.with_shares(figures)
 
     def __getitem__(self, name):
-        """The numbers of a column."""
+        """Returns the numbers of a column."""
         start = 0
         for column in self.header["columns"]:
             if column["name"] == name:
@@ -34,17 +35,17 @@ class Columns:
         raise KeyError(name)
 
     def labels(self):
-        """Words for every group."""
+        """Returns a label for every group."""
         return [_label(group) for group in self.header["groups"]]
 
     def blocks(self):
-        """(address, bytes, number of the group) of every block."""
+        """Returns (address, bytes, number of the group) of every block."""
         steps = (-(number + 1) // 2 if number % 2 else number // 2
                  for number in self["block.address"])
         return list(zip(itertools.accumulate(steps), self["block.bytes"], self["block.group"]))
 
     def ops(self):
-        """(time in ns, block, whether it is allocated) of every allocation and free."""
+        """Yields (time in ns, block, whether it is allocated) for every allocation and free."""
         allocated = 0
         for time, what in zip(itertools.accumulate(self["op.time"]), self["op.what"]):
             if what == 0:
@@ -52,27 +53,27 @@ class Columns:
             yield time, allocated - max(what, 1), what == 0
 
     def marks(self):
-        """(time in ns, kind, address, bytes) of everything else."""
+        """Yields (time in ns, kind, address, bytes) for all other events."""
         names = {number: name for name, number in self.header["kinds"].items()}
         return zip(itertools.accumulate(self["mark.time"]), map(names.get, self["mark.kind"]),
                    self["mark.address"], self["mark.bytes"])
 
     def events(self):
-        """(time in ns, kind, address, bytes, key) of everything, in the order of the log.
+        """Yields (time in ns, kind, address, bytes, key) for all events, in the order of the log.
 
-        Allocations and frees have the number of their block where others have an address.
+        Allocations and frees have the number of their block in place of an address.
         """
-        ops, told = self.ops(), 0
+        ops, done = self.ops(), 0
         before = itertools.accumulate(self["mark.op"])
         for (time, kind, address, size), key, count in zip(self.marks(), self["mark.key"], before):
-            yield from map(_op_event, itertools.islice(ops, count - told))
-            told = count
+            yield from map(_op_event, itertools.islice(ops, count - done))
+            done = count
             yield time, kind, address, size, key
         yield from map(_op_event, ops)
 
 
 def scopes(label):
-    """What a label is made of, the outermost first; never nothing."""
+    """Returns the scopes of a label, the outermost first; at least one."""
     return tuple(filter(None, label.split("/"))) or (label,)
 
 

@@ -1,8 +1,8 @@
-"""Event logs in the formats of other tools.
+"""Writes event logs in the formats of other tools.
 
-    Chrome's trace events     counters and steps: opens in Perfetto and chrome://tracing
-    speedscope                who holds the peak, as a flame graph by scopes
-    PyTorch's memory snapshot for its viewer of memory
+    Chrome's trace events     counters and steps, for Perfetto and chrome://tracing
+    speedscope                a flame graph by scopes of who holds the peak
+    PyTorch's memory snapshot for its memory viewer
     RMM's log                 for its replay benchmark
 """
 
@@ -16,8 +16,9 @@ from thimble_gpu import pytorch_snapshot
 
 
 def trace_events(log, path):
-    """Bytes in use, reserved and on the host as counters; steps; refusals with their reason."""
-    process, steps, refusals = 1, 2, 3  # steps and refusals as threads: each has a line of its own
+    """Writes counters of bytes in use, reserved and on the host; steps; and refusals with their
+    reports."""
+    process, steps, refusals = 1, 2, 3  # steps and refusals are threads, so that each gets a line
 
     def event(kind, name, **more):
         return {"ph": kind, "pid": process, "name": name, **more}
@@ -44,7 +45,7 @@ def trace_events(log, path):
                 yield counter(time, "reserved", size)
             elif kind == "swap":
                 yield counter(time, "on the host", address)
-            elif kind == "oom":  # by lines: viewers show no line breaks
+            elif kind == "oom":  # as a list, because viewers show no line breaks
                 yield event("i", "out of memory", s="t", tid=refusals, ts=time / 1000,
                             args={"explanation": log.header["texts"][address].splitlines()})
         ends = starts[1:] + [log.figures["duration_ns"]]
@@ -59,7 +60,7 @@ def trace_events(log, path):
 
 
 def held_at_peak(log):
-    """The blocks that are held when most is in use."""
+    """Returns the blocks that are held at the peak."""
     blocks, live, in_use, most, found = log.blocks(), set(), 0, 0, set()
     peak = log.figures["peak_in_use"]
     for _, block, is_new in log.ops():
@@ -77,7 +78,7 @@ def speedscope(log, path):
     labels, held = log.labels(), collections.Counter()
     for _, size, group in held_at_peak(log):
         held[columns.scopes(labels[group])] += size
-    stacks = sorted(held)  # scopes stay in one piece: the viewer joins neighbours only
+    stacks = sorted(held)  # sorted, because the viewer merges only neighbours
     number_of = {part: number
                  for number, part in enumerate(dict.fromkeys(itertools.chain(*stacks)))}
     profile = {"type": "sampled", "name": "held at the peak", "unit": "bytes", "startValue": 0,
@@ -91,7 +92,7 @@ def speedscope(log, path):
 
 
 def rmm_log(log, path):
-    """As RMM's logging_resource_adaptor writes it, with requests that were refused."""
+    """Writes what RMM's logging_resource_adaptor would, refused requests included."""
     blocks = log.blocks()
     actions = {"allocate": "allocate", "free": "free", "oom": "allocate failure"}
     with files.replacing(path) as file:
@@ -108,10 +109,11 @@ def rmm_log(log, path):
             file.write(f"1,{clock}.{micros:06},{actions[kind]},{pointer},{size},0\n")
 
 
-# Option of `thimble report`, what it names, and who writes it.
+# Each option of `thimble report`: its argument, its meaning, and the function that writes it.
 FORMATS = {
-    "perfetto": ("OUT.json", "trace events for Perfetto or chrome://tracing", trace_events),
-    "speedscope": ("OUT.json", "who holds the peak, for speedscope", speedscope),
-    "pytorch": ("OUT.pickle", "a snapshot for PyTorch's viewer of memory", pytorch_snapshot.write),
-    "rmm": ("OUT.csv", "a log for RMM's replay benchmark", rmm_log),
+    "perfetto": ("OUT.json", "write trace events for Perfetto or chrome://tracing", trace_events),
+    "speedscope": ("OUT.json", "write who holds the peak, for speedscope", speedscope),
+    "pytorch": ("OUT.pickle", "write a snapshot for PyTorch's memory viewer",
+                pytorch_snapshot.write),
+    "rmm": ("OUT.csv", "write a log for RMM's replay benchmark", rmm_log),
 }

@@ -1,5 +1,5 @@
-"""What would have made a request fit that failed: what the arena computed then, and replays of the
-run's log with other settings."""
+"""Finds what would have made a failed request fit: from what the arena computed at that moment, and
+from replays of the run's log with other settings."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from thimble_gpu import text
 
 NAME = re.compile(r"(\d+)\.log(?:\.(\d+))?\.oom")
 KINDS = ("none", "true", "fragmentation", "limit", "driver")
-# Of the options of a run, those that decide where a request goes. The limit is the arena's own.
+# The options that decide where a request goes, except for the limit, which comes from the arena.
 PLACING = ("chunk", "stitch", "plan")
 
 
 def read(folder):
-    """The last request that failed, by process and device."""
+    """Returns the last failed request, by process and device."""
     found = {}
     for name in os.listdir(folder):
         parts = NAME.fullmatch(name)
@@ -28,7 +28,7 @@ def read(folder):
 
 
 def _replay(path, failed, options, **settings):
-    """What comes of the log up to the request, in as much memory as there was."""
+    """Replays the log up to the failed request, in the memory that the arena had."""
     placing = {key: value for key, value in conf.entries(options) if key in PLACING}
     placing.update(settings, limit=failed["capacity"])
     asked = ",".join(f"{key}:{value}" for key, value in placing.items())
@@ -37,16 +37,16 @@ def _replay(path, failed, options, **settings):
 
 
 def _untried(failed):
-    """Settings that are off, and that a replay can judge."""
+    """Returns settings that were off and that a replay can test."""
     if failed["swap"]:
-        return []  # what left the device and came back is not in a replay
+        return []  # a replay does not move blocks to the host
     off = [{name: value} for name, value, on in (("stitch", "on", failed["stitch"]),
                                                  ("plan", "auto", failed["plan"])) if not on]
     return off + ([{**off[0], **off[1]}] if len(off) == 2 else [])
 
 
 def describe(path, failed, options):
-    """Lines about a request that failed, and what would have made it fit."""
+    """Yields lines about a failed request, and about what would have made it fit."""
     yield (f"a request of {text.size(failed['requested'])} did not fit "
            f"({KINDS[failed['kind']]}): {text.size(failed['in_use'])} were in use, "
            f"{text.size(failed['missing'])} more were needed")
@@ -65,8 +65,8 @@ def describe(path, failed, options):
             name = ",".join(f"{key}:{value}" for key, value in settings.items())
             (fits if _replay(path, failed, options, **settings)["fits"] else fits_not).append(name)
     elif untried:
-        yield ("the log does not tell what other settings would do: replayed as it was, the "
-               "request fits, or it is not recorded")
+        yield ("other settings cannot be tested: in a replay with the same settings the request "
+               "fits, or the log does not contain it")
     if fits:
         yield f"it fits with {', or '.join(fits)}"
     if fits_not:

@@ -1,11 +1,11 @@
-"""Files that the command writes for others: whole, or not at all."""
+"""Writes files completely or not at all."""
 
 import contextlib
 import errno
 import os
 import shutil
 
-# Beside the file, as allocator/base/whole_file.cc does it for those that the core writes.
+# The temporary file lies beside the target, as in allocator/base/whole_file.cc.
 
 
 def _unfinished(path):
@@ -18,9 +18,9 @@ def _is_special(path):
 
 @contextlib.contextmanager
 def replacing(path, mode="w"):
-    """A file that takes the place of `path` when all of it is written. An error, such as a full
-    disk, leaves what was there, and names `path`. What is no file, such as /dev/stdout, is written
-    as it is."""
+    """Opens a file that replaces `path` once it is completely written. An error, such as a full
+    disk, keeps the old file and names `path`. Special files, such as /dev/stdout, are written
+    directly."""
     unfinished = path if _is_special(path) else _unfinished(path)
     try:
         with open(unfinished, mode, encoding=None if "b" in mode else "utf-8") as file:
@@ -39,7 +39,7 @@ def replacing(path, mode="w"):
 
 
 def check(path):
-    """Raises the OSError that replacing() would end in for another reason than a full disk."""
+    """Raises the OSError that replacing() would raise, unless the disk is full."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not _is_special(path):

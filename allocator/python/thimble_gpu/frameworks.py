@@ -1,4 +1,4 @@
-"""Which frameworks are installed, and whether Thimble fits them. Imports neither."""
+"""Finds which frameworks are installed and whether Thimble supports them. Imports neither."""
 
 import importlib.metadata
 import importlib.util
@@ -8,7 +8,7 @@ from thimble_gpu.version import TENSORFLOW_VERSION
 
 
 def version(*distributions):
-    """The version of the first of these that is installed, or None."""
+    """Returns the version of the first of these that is installed, or None."""
     for name in distributions:
         try:
             return importlib.metadata.version(name)
@@ -24,13 +24,13 @@ def tensorflow_version():
 
 
 def tensorflow_problem():
-    """Why Thimble cannot serve the TensorFlow that is installed; "" if it can."""
+    """Returns why Thimble cannot serve the installed TensorFlow; "" if it can."""
     found = tensorflow_version()
     if found is None:
         return "TensorFlow is not installed"
     if found != TENSORFLOW_VERSION:
-        return (f"TensorFlow is {found}, this copy of Thimble is for {TENSORFLOW_VERSION}: install "
-                "that one")
+        return (f"TensorFlow is {found}, but this copy of Thimble is for {TENSORFLOW_VERSION}: "
+                "install that version")
     return ""
 
 
@@ -40,8 +40,8 @@ def jax_problem():
     if version("jax") is None or jaxlib is None:
         return "JAX is not installed"
     if jaxlib not in JAXLIB_VERSIONS:
-        return (f"jaxlib is {jaxlib}, Thimble is tested with {', '.join(JAXLIB_VERSIONS)}: install "
-                "that one")
+        return (f"jaxlib is {jaxlib}, but Thimble is tested with {', '.join(JAXLIB_VERSIONS)}: "
+                "install that version")
     if not any(version(f"jax-cuda{cuda}-plugin") for cuda in (12, 13)):
         return "JAX has no CUDA plugin: install jax[cuda12]"
     return ""

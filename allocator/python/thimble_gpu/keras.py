@@ -1,4 +1,4 @@
-"""What training with Keras takes of a device, epoch by epoch.
+"""Records how much memory Keras training uses, per epoch.
 
     from thimble_gpu.keras import MemoryCallback
     model.fit(x, y, callbacks=[MemoryCallback()])
@@ -11,11 +11,12 @@ from thimble_gpu import peaks
 
 
 class MemoryCallback(keras.callbacks.Callback):
-    """Adds to the logs of every epoch, and so to the history, in bytes: memory_peak (the most in
-    use during the epoch), memory_in_use, memory_reserved and memory_swapped (at its end).
+    """Adds figures in bytes to the logs of every epoch, and so to the history: memory_peak (the
+    most in use during the epoch), and memory_in_use, memory_reserved and memory_swapped (at its
+    end).
 
-    `device` is as everywhere in thimble_gpu; without it, TensorFlow's CPU device if Thimble serves
-    that, and GPU 0 otherwise. With `log_dir`, TensorBoard gets them as scalars.
+    `device` is as in thimble_gpu; by default, TensorFlow's CPU device if Thimble serves it,
+    otherwise GPU 0. With `log_dir`, the figures are also written as scalars for TensorBoard.
     """
 
     def __init__(self, device=None, log_dir=None):
@@ -33,7 +34,7 @@ class MemoryCallback(keras.callbacks.Callback):
             self._writer = tf.summary.create_file_writer(self._log_dir)
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._end_peak()  # of an epoch that was given up
+        self._end_peak()  # of an epoch that did not finish
         self._peak = peaks.Peak(self._device, self._framework())
         self._peak.__enter__()
 
@@ -58,11 +59,11 @@ class MemoryCallback(keras.callbacks.Callback):
             self._peak = None
 
     def _framework(self):
-        """Keras may compute with JAX while TensorFlow is there for data."""
+        """Keras may compute with JAX while TensorFlow reads the data."""
         return keras.backend.backend() if keras.backend.backend() in arenas.FRAMEWORKS else None
 
     def _write(self, epoch, figures):
-        # tf.summary.scalar() is TensorBoard's, which need not be installed where one trains.
+        # tf.summary.scalar() needs TensorBoard, which may not be installed where the model trains.
         # pylint: disable=import-outside-toplevel
         import tensorflow as tf
         from tensorflow.core.framework import summary_pb2

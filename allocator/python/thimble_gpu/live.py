@@ -1,4 +1,4 @@
-"""How the memory of a running program is made up, as it is now."""
+"""Reads how the memory of running programs is made up."""
 
 import glob
 import json
@@ -8,16 +8,16 @@ import tempfile
 
 from thimble_gpu import text
 
-FOLDER_PREFIX = "thimble-"  # of the folder with the logs of `thimble run`, while it runs
+FOLDER_PREFIX = "thimble-"  # of the folder that holds the logs while `thimble run` runs
 NAME = re.compile(r"(\d+)\.log(?:\.(\d+))?\.now")
-WIDTH = 32  # of a full bar, which is the limit
-# The parts of what is reserved, in the order of allocator/README.md: their sum is exact.
+WIDTH = 32  # of a full bar, which stands for the limit
+# The parts of `reserved`, in the order of allocator/README.md; their sum is exact.
 PARTS = (("in use", "in_use"), ("magazines", "magazines"), ("free, small", "free_small"),
          ("free, large", "free_large"), ("spare", "spare"))
 
 
 def folders():
-    """Of programs that `thimble run` runs now, of this user."""
+    """Returns the folders of the programs that `thimble run` runs now for this user."""
     found = glob.glob(os.path.join(tempfile.gettempdir(), FOLDER_PREFIX + "*"))
     return sorted(filter(_is_ours, found))
 
@@ -46,7 +46,7 @@ def _program(process):
 
 
 def read():
-    """The statistics of every device of every program under way."""
+    """Returns the statistics of every device of every running program."""
     devices = []
     for folder in folders():
         for name in _names(folder):
@@ -57,14 +57,14 @@ def read():
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     stats = json.load(file)
             except (OSError, ValueError):
-                continue  # gone, or being written: there is a next time
+                continue  # gone or incomplete; the next update reads it
             devices.append({"process": int(parts[1]), "device": int(parts[2] or 0),
                             "program": _program(int(parts[1])), **stats})
     return devices
 
 
 def lines(stats, bar="█"):
-    """One device for a terminal, as rows of label and text; the first is labelled by its process."""
+    """Yields rows of label and text for one device; the first label is its process."""
     def rung(label, field):
         length = round(WIDTH * stats[field] / max(stats["limit"], 1))
         return label, f"{text.size(stats[field]):>12}  {bar * min(length, WIDTH)}".rstrip()

@@ -1,4 +1,4 @@
-"""allocator/offline/thimble_offline.h for Python: tools that are no part of a training process."""
+"""Python bindings of allocator/offline/thimble_offline.h: tools that run outside of training."""
 
 import ctypes
 import functools
@@ -20,7 +20,8 @@ def _library():
 
 
 def run(tool, **arguments):
-    """What the tool answers. Arguments that are None are left out. Raises ThimbleError."""
+    """Runs a tool and returns its answer. Leaves out arguments that are None. Raises
+    ThimbleError."""
     library = _library()
     texts = [os.fsencode(f"{name}={value}") for name, value in arguments.items()
              if value is not None]

@@ -1,7 +1,7 @@
-"""Pages of Thimble: one HTML file each, with all that it needs, so that it can be sent to anybody.
+"""Writes Thimble's pages: each is one self-contained HTML file that can be sent to anyone.
 
-The sources are in web/: a frame for all pages, and for each page its body, its scripts and its
-style. They are put into the file as they are.
+The sources are in web/: a frame for all pages, and the body, scripts and style of each page. They
+are copied into the file unchanged.
 """
 
 import base64
@@ -12,7 +12,7 @@ import zlib
 
 try:
     from thimble_gpu import files
-except ImportError:  # run as a file, beside its neighbours: by ./dev, which installs nothing
+except ImportError:  # ./dev runs it as a file beside its neighbours, without installing it
     import files
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
@@ -24,20 +24,21 @@ def _source(name):
 
 
 def json_data(name, value):
-    """A value for scripts, which find it by its name."""
+    """Returns an element with a value that scripts find by its name."""
     # "</" would end the element that the data is in.
     text = json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
     return f'<script id="{name}" type="application/json">{text}</script>\n'
 
 
 def bytes_data(name, value):
-    """Bytes for scripts, compressed: inflated() of columns.js."""
+    """Returns an element with compressed bytes, which inflated() of columns.js reads."""
     text = base64.b64encode(zlib.compress(value, 6)).decode()
     return f'<script id="{name}" type="text/plain">{text}</script>\n'
 
 
 def render(title, subtitle, body, styles, scripts, data):
-    """The text of a page: `body`, `styles` and `scripts` name files, `data` is from above."""
+    """Returns the text of a page. `body`, `styles` and `scripts` name files; `data` comes from the
+    functions above."""
     parts = {
         "title": html.escape(title),
         "subtitle": html.escape(subtitle),

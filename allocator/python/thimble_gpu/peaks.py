@@ -1,14 +1,14 @@
-"""The peak of part of a program."""
+"""Measures the peak of part of a program."""
 
 from thimble_gpu import arenas
 
 
 class Peak:
-    """`with thimble_gpu.peak() as p:`, then `p.bytes`: the most that was in use at once meanwhile.
+    """`with thimble_gpu.peak() as p:` measures the most that was in use at once; read `p.bytes`.
 
-    What all threads hold on the device counts, and what was held when it began. Others may begin and
-    end meanwhile, in this thread and in others; neither they nor reset_peak() change it, and it
-    changes no other peak. Figures can be read before its end.
+    Everything that any thread holds on the device counts, also what was held at the begin. Peaks
+    may be nested or overlap, in one thread or several; they do not affect each other, and
+    reset_peak() affects none. Figures can be read before the end.
     """
 
     def __init__(self, device=0, framework=None):
@@ -18,7 +18,8 @@ class Peak:
 
     def __enter__(self):
         if self._mark is not None:
-            raise RuntimeError("this peak is being taken: make another one with thimble_gpu.peak()")
+            raise RuntimeError("this peak is already being measured: create another one with "
+                               "thimble_gpu.peak()")
         self._mark = self._arena.begin_peak()
         return self
 
@@ -31,7 +32,7 @@ class Peak:
         if self._mark is not None:
             self._peaks = self._arena.read_peak(self._mark)
         if self._peaks is None:
-            raise RuntimeError("no peak was taken: use `with thimble_gpu.peak() as p:`")
+            raise RuntimeError("no peak was measured: use `with thimble_gpu.peak() as p:`")
         return self._peaks[name]
 
     @property

@@ -1,6 +1,6 @@
-"""What `thimble doctor` tries out, each in a process of its own: python -m thimble_gpu.probe NAME.
+"""The probes of `thimble doctor`, each in a process of its own: python -m thimble_gpu.probe NAME.
 
-Prints one line: what was found. Exit status 0 if it works.
+Prints one line with the result. Exit status 0 if it works.
 """
 
 import ctypes
@@ -12,7 +12,8 @@ from thimble_gpu import text
 
 
 def driver():
-    """An arena on the first GPU needs a CUDA driver, a device, and virtual memory management."""
+    """Creates an arena on the first GPU, which needs a CUDA driver, a device and virtual memory
+    management."""
     core = abi.installed_core()
     arena = ctypes.c_void_p()
     core.check(core.create(b"device:0", ctypes.byref(arena)))

@@ -1,7 +1,7 @@
-"""What the command is doing and for how long, on one line of stderr.
+"""Shows what the command is doing and for how long, on one line of stderr.
 
-Only for people: nothing unless stderr is a terminal. The work is mostly one call of the core, which
-lets other threads run: one of them counts the seconds.
+Writes only if stderr is a terminal. The work is mostly one call of the core, which lets other
+threads run; one thread counts the seconds.
 """
 
 import sys
@@ -14,7 +14,7 @@ CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """`with Progress("gpt2.csv", seconds=5):` shows a bar for those seconds; without, a counter."""
+    """`with Progress("gpt2.csv", seconds=5):` shows a bar; without `seconds`, a counter."""
 
     def __init__(self, text, seconds=None):
         self._text = text

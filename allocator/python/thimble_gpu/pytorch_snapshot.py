@@ -1,8 +1,8 @@
-"""An event log as PyTorch's memory snapshot, for its viewer (memory_viz).
+"""Writes an event log as a memory snapshot for PyTorch's viewer (memory_viz).
 
-Home memory is what PyTorch calls expandable segments, and blocks are shown where their bytes are: a
-stitched block as its pieces at home, a block on the host not at all. Names of ops stand where
-PyTorch has call stacks.
+Home memory appears as PyTorch's expandable segments. Blocks appear where their bytes are: a
+stitched block as its pieces at home, a block on the host not at all. Names of ops replace PyTorch's
+call stacks.
 """
 
 import bisect
@@ -18,7 +18,7 @@ class _Mappings:
     def __init__(self):
         self.limit, self._slot = 0, 1
         self._slots = set()  # addresses
-        self._starts, self._runs = [], {}  # of runs, in order; to (end, address at home)
+        self._starts, self._runs = [], {}  # starts of runs, sorted; run to (end, address at home)
 
     def add(self, kind, address, size, key):
         if kind == "limit":
@@ -38,11 +38,11 @@ class _Mappings:
             del self._starts[first:last]
 
     def mapped(self):
-        """How many bytes have memory."""
+        """Returns how many bytes are mapped."""
         return len(self._slots) * self._slot
 
     def segments(self):
-        """[address, end] of everything that has memory, neighbours as one."""
+        """Returns [address, end] of everything that is mapped, with neighbours joined."""
         found = []
         for slot in sorted(self._slots):
             if not found or found[-1][1] != slot:
@@ -51,7 +51,7 @@ class _Mappings:
         return found
 
     def pieces(self, address, size):
-        """[address at home, bytes] of every piece of a block."""
+        """Returns [address at home, bytes] of every piece of a block."""
         found, end = [], address + size
         while address < end:
             index = bisect.bisect(self._starts, address) - 1
@@ -76,8 +76,8 @@ class _Snapshot:
         self._texts = log.header["texts"]
         self._frames = [_frames(label) for label in log.labels()]
         self._mappings = _Mappings()
-        self._held = {}   # number of a block to what is told of each of its pieces
-        self._about = {}  # number of a block to what else is told of it
+        self._held = {}   # number of a block to the records of its pieces
+        self._about = {}  # number of a block to its metadata
         self._step = {"allocated in step": 1}
         self._trace = []
         for event in log.events():
@@ -107,7 +107,7 @@ class _Snapshot:
             self._move(time, kind, address, size, key)
 
     def _move(self, time, kind, address, size, key):
-        if kind == "unmap":  # before it is told that a block was evicted
+        if kind == "unmap":  # the log has this before the eviction itself
             for block in [block for block, pieces in self._held.items()
                           if any(address <= piece["addr"] < address + size for piece in pieces)]:
                 self._leave(time, block)
@@ -138,7 +138,7 @@ class _Snapshot:
             self._tell("free_completed", time, **piece)
 
     def _segments(self):
-        """What there is at the end of the log."""
+        """Returns the segments at the end of the log."""
         pieces = sorted((piece for held in self._held.values() for piece in held),
                         key=lambda piece: piece["addr"])
         starts = [piece["addr"] for piece in pieces]
@@ -155,14 +155,14 @@ class _Snapshot:
 
 
 def _frames(label):
-    """The innermost comes first."""
+    """Returns the scopes of a label as frames, the innermost first."""
     *scopes, name = columns.scopes(label)
     return [{"filename": "op", "line": 0, "name": name}] + [
         {"filename": "scope", "line": 0, "name": scope} for scope in reversed(scopes)]
 
 
 def _filled(address, end, pieces):
-    """Blocks of a segment without a gap between them, as the viewer adds up their sizes."""
+    """Returns the blocks of a segment without gaps, because the viewer adds up their sizes."""
 
     def block(state, size, **more):
         return {"address": address, "size": size, "requested_size": size, "state": state, **more}

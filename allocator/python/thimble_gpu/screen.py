@@ -1,10 +1,10 @@
-"""A part of a terminal that is written again and again: by rich if that is installed."""
+"""Rewrites a part of a terminal again and again; uses rich if it is installed."""
 
 import sys
 
 
 class Plain:
-    """With the two sequences that every terminal knows: go up so many lines, clear what follows."""
+    """Uses two sequences that every terminal knows: move up some lines, clear what follows."""
 
     def __init__(self):
         self._lines = 0
@@ -24,7 +24,7 @@ class Plain:
 
 
 class Rich:
-    """The same with colours; what does not fit is cut, not wrapped."""
+    """The same with colours; cuts lines that do not fit instead of wrapping them."""
 
     def __init__(self):
         from rich import live, table, text  # pylint: disable=import-outside-toplevel

@@ -1,4 +1,4 @@
-"""What the event logs of a run tell, and what TensorFlow's own allocator would have needed."""
+"""Summarizes the event logs of a run, and what TensorFlow's own allocator would have needed."""
 
 import os
 import re
@@ -12,27 +12,27 @@ from thimble_gpu import offline
 from thimble_gpu import progress
 from thimble_gpu import text
 
-MOST_DEVICES = 8  # that are written about
-MOST_SECONDS = 60  # that the comparisons may take together
-DAMAGED = 3  # the status of commands that have told what is sound of a damaged log
+MOST_DEVICES = 8  # in a summary
+MOST_SECONDS = 60  # for all comparisons together
+DAMAGED = 3  # exit status if only the sound part of a damaged log was used
 
 NOTHING = ("the program took no memory from Thimble: it did not compute with TensorFlow or JAX on "
-           "a GPU, or Thimble could not serve it. `thimble doctor` finds out")
+           "a GPU, or Thimble could not serve it. `thimble doctor` shows which")
 
 
 NAME = re.compile(r"(\d+)\.(\d+)\.log(?:\.(\d+))?")
 
 
 def figures(path, trace=None):
-    """What a log tells, by name; the log as a text trace. Raises ThimbleError."""
+    """Returns the figures of a log by name, and writes it as a text trace. Raises ThimbleError."""
     return with_shares(offline.run("log", log=path, trace=trace))
 
 
-def with_shares(told):
-    """What a log tells, and what follows from it: fragmentation, in percent."""
-    on_device = told["peak_in_use"] - told["swapped_at_peak"]
-    unused = 1 - on_device / max(told["reserved_at_peak"], 1)
-    return {**told, "fragmentation": round(100 * max(unused, 0), 1)}
+def with_shares(answer):
+    """Returns the figures of a log with the fragmentation, in percent."""
+    on_device = answer["peak_in_use"] - answer["swapped_at_peak"]
+    unused = 1 - on_device / max(answer["reserved_at_peak"], 1)
+    return {**answer, "fragmentation": round(100 * max(unused, 0), 1)}
 
 
 class Log:
@@ -46,7 +46,7 @@ class Log:
 
 
 def read(folder):
-    """The logs in which something was allocated, and what is wrong with the others."""
+    """Returns the logs with at least one allocation, and the errors of unreadable logs."""
     logs, errors = [], []
     for name in filter(NAME.fullmatch, sorted(os.listdir(folder))):
         try:
@@ -58,13 +58,13 @@ def read(folder):
 
 
 def place(log, is_cpu, several):
-    """Whose figures they are."""
+    """Names the device, and its process if there are several."""
     device = "CPU" if is_cpu else f"GPU {log.device}"
     return f"{device} of process {log.process}" if several else device
 
 
 def describe(log):
-    """One line of figures."""
+    """Returns one line of figures."""
     if log.reserved_at_start >= log.peak_reserved > 0:
         reserved = f"{text.size(log.peak_reserved)} reserved in advance"
     else:
@@ -75,15 +75,15 @@ def describe(log):
 
 
 def describe_plan(requests, hits, repeats):
-    """What plans did, on a line; "" if there was none."""
+    """Returns what plans did, on one line; "" if there was no plan."""
     if requests == 0:
         return ""
     return (f"plans: {100 * hits / requests:.2f} % of {requests} requests at their planned place, "
-            f"{100 * repeats / requests:.2f} % at the same address as the time before")
+            f"{100 * repeats / requests:.2f} % at the same address as in the previous step")
 
 
 def describe_swap(out, back, most, wait_ns):
-    """What was swapped and what it cost, on a line; "" if nothing was."""
+    """Returns what was swapped and its cost, on one line; "" if nothing was swapped."""
     if out == 0:
         return ""
     return (f"swapped: {text.size(out)} out, {text.size(back)} back in, {text.size(most)} on the "
@@ -91,7 +91,8 @@ def describe_swap(out, back, most, wait_ns):
 
 
 class Comparison:
-    """What BFC would have needed, in bytes (None: not known), and a note: how much more, or why."""
+    """What BFC would have needed, in bytes (None: unknown), and a note: how much more, or why it is
+    unknown."""
 
     def __init__(self, needed, note):
         self.bytes = needed
@@ -99,52 +100,54 @@ class Comparison:
 
     def __str__(self):
         if self.bytes is None:
-            return ("what TensorFlow's own allocator (BFC) would have needed is not known: "
+            return ("it is unknown what TensorFlow's own allocator (BFC) would have needed: "
                     f"{self.note}")
         return (f"TensorFlow's own allocator (BFC) would have needed {text.size(self.bytes)}, "
                 f"{self.note}")
 
 
-def compare(told, trace, seconds):
-    """BFC on a text trace, against the figures of the log that it was made from."""
+def compare(log_figures, trace, seconds):
+    """Compares BFC on a text trace with the figures of the log behind it."""
     try:
-        with progress.Progress("what would TensorFlow's own allocator have needed?"):
+        with progress.Progress("computing what TensorFlow's own allocator would have needed"):
             needed = bfc.fit(trace, seconds)
     except bfc.Unknown as reason:
         return Comparison(None, str(reason))
-    in_advance = told["reserved_at_start"] > 0
-    own = told["peak_in_use"] if in_advance else told["reserved_at_peak"]
+    in_advance = log_figures["reserved_at_start"] > 0
+    own = log_figures["peak_in_use" if in_advance else "reserved_at_peak"]
     if needed <= own + bfc.STEP:
         return Comparison(needed, "no more")
     return Comparison(needed, f"{100 * (needed / own - 1):.1f} % more than was "
                       f"{'in use' if in_advance else 'reserved'} at the peak")
 
 
-def compare_log(path, told, seconds, folder):
-    """The same for a log; `folder` is for the trace."""
-    if told["allocations"] == 0 or seconds == 0:
-        return Comparison(None, "it was not asked" if told["allocations"] else "there is nothing")
+def compare_log(path, log_figures, seconds, folder):
+    """Compares BFC with a log; writes the trace to `folder`."""
+    if log_figures["allocations"] == 0:
+        return Comparison(None, "the log has no allocations")
+    if seconds == 0:
+        return Comparison(None, "the comparison was skipped")
     trace = os.path.join(folder, "trace")
     try:
         offline.run("log", log=path, trace=trace)
     except abi.ThimbleError as error:
         return Comparison(None, str(error))
-    return compare(told, trace, seconds)
+    return compare(log_figures, trace, seconds)
 
 
 def explain(log, requests, options):
-    """Lines about the request that the program failed with, if that was for memory."""
+    """Returns lines about the request that the program failed with, if it ran out of memory."""
     failed = requests.get((log.process, log.device))
     return failure.describe(log.path, failed, options) if failed else ()
 
 
 def write(folder, options, failed):
-    """The summary of a run with these options, on stderr. The logs that it is about."""
+    """Writes the summary of a run with these options to stderr. Returns the logs in it."""
     is_cpu = ("device", "cpu") in conf.entries(options)
     requests = failure.read(folder) if failed else {}
     logs, errors = read(folder)
     for error in errors:
-        text.say(f"a log of this run cannot be used: {error}")
+        text.say(f"cannot use a log of this run: {error}")
     if not logs and not errors:
         text.say(NOTHING)
     several = len({log.process for log in logs}) > 1
@@ -160,5 +163,5 @@ def write(folder, options, failed):
         log.comparison = compare(vars(log), log.path + ".trace", deadline - time.monotonic())
         text.say(f"  {log.comparison}")
     if len(logs) > MOST_DEVICES:
-        text.say(f"and {len(logs) - MOST_DEVICES} devices more")
+        text.say(f"and {len(logs) - MOST_DEVICES} more devices")
     return logs[:MOST_DEVICES]

@@ -1,4 +1,4 @@
-"""A folder for files that nobody needs when the command has ended, however it ends."""
+"""Makes temporary folders that disappear when the command ends, however it ends."""
 
 import contextlib
 import os
@@ -6,15 +6,15 @@ import shutil
 import subprocess
 import tempfile
 
-# Waits for the end of its input, which comes when the last process that holds the other end of the
-# pipe is gone. It needs no memory to speak of, and no signal of a terminal reaches it.
+# Waits for the end of its input, which comes when the last process with the other end of the pipe
+# has ended. It needs almost no memory, and a terminal's signals do not reach it.
 _REMOVE = ("sh", "-c", 'read -r _; rm -rf -- "$0"')
 
 
 @contextlib.contextmanager
 def folder(prefix=None):
-    """Its path, and the number of a file that keeps it, for processes that shall have it as long
-    as they live."""
+    """Yields the path of a new folder and a file descriptor. The folder lasts until all processes
+    that have the descriptor have ended."""
     path = tempfile.mkdtemp(prefix=prefix)
     end, kept = os.pipe()
     try:

@@ -1,4 +1,4 @@
-"""How the command writes and reads."""
+"""How the command writes to people."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ import sys
 
 
 def size(count):
-    """Bytes for people."""
+    """Formats bytes for people."""
     for unit, exponent in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if count >= 1 << exponent:
             return f"{count / (1 << exponent):.2f} {unit}"
@@ -15,7 +15,7 @@ def size(count):
 
 
 def tell(line):
-    """One line on stderr. That nobody can read it is no reason to fail."""
+    """Writes one line to stderr. Does not fail if stderr is closed."""
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -23,25 +23,25 @@ def tell(line):
 
 
 def give_up(stream):
-    """What could not be written there is not tried again when Python ends."""
+    """Sends the stream's unwritten data to /dev/null, so that Python does not retry at its end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, stream.fileno())
     os.close(null)
 
 
 def say(line):
-    """One line of Thimble's own: stdout is the program's."""
+    """Writes one line of Thimble's to stderr; stdout belongs to the program."""
     tell(f"thimble: {line}")
 
 
 def reason(error):
-    """What an OSError says, and about which file, as the core words it."""
+    """Returns what an OSError says and about which file, worded like the core's errors."""
     what = error.strerror or str(error)
     return f"'{error.filename}': {what}" if error.filename else what
 
 
 def how_ended(status):
-    """Of a process, as Python counts: signals are negative."""
+    """Describes the status of a process as Python counts it: signals are negative."""
     if status >= 0:
         return f"ended with status {status}"
     try:
@@ -51,7 +51,7 @@ def how_ended(status):
 
 
 def end_by(number):
-    """Ends by a signal, as a program did, without a second core file."""
+    """Ends this process by the signal that ended a program, without a second core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)

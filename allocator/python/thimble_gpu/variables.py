@@ -1,4 +1,4 @@
-"""The variables that decide about memory: which of those that are set count, and which do not."""
+"""Checks the environment variables about memory: which of those that are set have an effect."""
 
 from thimble_gpu import abi
 from thimble_gpu import conf
@@ -10,19 +10,19 @@ XLA = "XLA_PYTHON_CLIENT_ALLOCATOR"
 CONF = "THIMBLE_CONF"
 CLIENT_OPTIONS = "JAX_PJRT_CLIENT_CREATE_OPTIONS"  # key:value;key:value
 
-# Of each framework, when Thimble serves it.
+# Variables of each framework when Thimble serves it.
 _TENSORFLOW = {
-    "TF_FORCE_GPU_ALLOW_GROWTH": (HONOURED, "true: memory is taken when it is needed"),
-    "TF_PER_DEVICE_MEMORY_LIMIT_MB": (HONOURED, "TensorFlow makes it the limit"),
-    "TF_DEVICE_MIN_SYS_MEMORY_IN_MB": (HONOURED, "TensorFlow takes it off the limit"),
-    "TF_GPU_HOST_MEM_LIMIT_IN_MB": (HONOURED, "by TensorFlow, for host memory"),
-    "TF_ENABLE_GPU_GARBAGE_COLLECTION": (IGNORED, "it is BFC's: Thimble has nothing to collect"),
-    "TF_BFC_MEMORY_DUMP": (IGNORED, "it is BFC's: use thimble_gpu.snapshot()"),
+    "TF_FORCE_GPU_ALLOW_GROWTH": (HONOURED, "true: memory grows as needed"),
+    "TF_PER_DEVICE_MEMORY_LIMIT_MB": (HONOURED, "TensorFlow uses it as the limit"),
+    "TF_DEVICE_MIN_SYS_MEMORY_IN_MB": (HONOURED, "TensorFlow subtracts it from the limit"),
+    "TF_GPU_HOST_MEM_LIMIT_IN_MB": (HONOURED, "TensorFlow uses it for host memory"),
+    "TF_ENABLE_GPU_GARBAGE_COLLECTION": (IGNORED, "it is for BFC: Thimble has nothing to collect"),
+    "TF_BFC_MEMORY_DUMP": (IGNORED, "it is for BFC: use thimble_gpu.snapshot()"),
 }
 _JAX = {
     "XLA_CLIENT_MEM_FRACTION": (HONOURED, "the limit, as a part of the device"),
     "XLA_PYTHON_CLIENT_MEM_FRACTION": (HONOURED, "the limit; new name: XLA_CLIENT_MEM_FRACTION"),
-    "XLA_PYTHON_CLIENT_PREALLOCATE": (HONOURED, "true: the limit is taken at once"),
+    "XLA_PYTHON_CLIENT_PREALLOCATE": (HONOURED, "true: the arena takes its limit at once"),
     "XLA_CLIENT_COLLECTIVE_MEM_SIZE_MB": (IGNORED, "collectives use the same arena"),
     "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB": (IGNORED, "collectives use the same arena"),
 }
@@ -40,7 +40,7 @@ def wants_cpu(environment):
 
 
 def check(environment):
-    """(variable, status, what about it) for every one that is set."""
+    """Yields (variable, status, explanation) for every variable that is set."""
     yield from _switch(environment, TF, environment.get(TF) == "thimble", "TensorFlow")
     yield from _switch(environment, XLA, is_on(environment, "jax"), "JAX")
     yield from _conf(environment)
@@ -58,7 +58,7 @@ def _switch(environment, name, on, framework):
     if on:
         yield name, HONOURED, f"{value}: Thimble serves {framework}"
     else:
-        yield name, IGNORED, (f"{value}: {framework} does not use Thimble. To turn it on: "
+        yield name, IGNORED, (f"{value}: {framework} does not use Thimble. To turn it on, set "
                               f"{name}=thimble")
 
 
@@ -79,12 +79,12 @@ def _conf(environment):
         if key == "device" and value != "cpu":
             yield CONF, WRONG, f"device:{value}: the framework chooses the GPUs: leave it out"
         elif key in ("device", "driver", "peers") and is_on(environment, "jax"):
-            yield CONF, WRONG, f"{key}:{value}: JAX chooses: leave it out, or unset {XLA}"
+            yield CONF, WRONG, f"{key}:{value}: JAX chooses this: leave it out, or unset {XLA}"
         elif key in conf.FRONT_KEYS:
             other = (conf.VARIABLES.keys() - {conf.FRONT_KEYS[key]}).pop()
             if is_on(environment, other):
-                yield CONF, WRONG, (f"{key}:{value}: {other} does not know it: leave it out, or "
-                                    f"unset {conf.VARIABLES[other]}")
+                yield CONF, WRONG, (f"{key}:{value}: {other} does not know this option: leave it "
+                                    f"out, or unset {conf.VARIABLES[other]}")
 
 
 def _contradictions(environment):
@@ -94,21 +94,22 @@ def _contradictions(environment):
     fractions = [name for name in ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
                  if name in environment]
     if len(fractions) == 2:
-        yield fractions[0], WRONG, f"and {fractions[1]} are one, JAX refuses both: unset one"
+        yield fractions[0], WRONG, (f"and {fractions[1]} are the same setting, and JAX refuses "
+                                    "both together: unset one")
     elif fractions and "limit" in keys and is_on(environment, "jax"):
-        yield fractions[0], WRONG, "and 'limit' in THIMBLE_CONF say the same thing: unset one"
+        yield fractions[0], WRONG, "and 'limit' in THIMBLE_CONF both set the limit: unset one"
     if environment.get("CUDA_VISIBLE_DEVICES") in ("", "-1") and not wants_cpu(environment):
         yield ("CUDA_VISIBLE_DEVICES", WRONG,
                f"{environment['CUDA_VISIBLE_DEVICES']!r} hides every GPU: unset it")
     yield from _client_options(environment)
     platforms = environment.get("JAX_PLATFORMS", "")
     if is_on(environment, "jax") and platforms and not {"cuda", "gpu"} & set(platforms.split(",")):
-        yield "JAX_PLATFORMS", WRONG, f"{platforms}: JAX was told to do without the GPU: unset it"
+        yield "JAX_PLATFORMS", WRONG, f"{platforms}: this keeps JAX off the GPU: unset it"
 
 
 def _client_options(environment):
     for entry in environment.get(CLIENT_OPTIONS, "").split(";"):
         key, _, value = entry.partition(":")
         if key == "allocator" and value != "cuda_async" and is_on(environment, "jax"):
-            yield CLIENT_OPTIONS, WRONG, (f"allocator:{value} counts more in JAX than {XLA}: leave "
-                                          "it out there")
+            yield CLIENT_OPTIONS, WRONG, (f"allocator:{value} overrides {XLA}: leave it out "
+                                          "there")

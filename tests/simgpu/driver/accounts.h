@@ -1,7 +1,7 @@
-// How much of each device's memory is taken, by what, and what the most was.
+// Counts how much of each device's memory is taken, by what, and the peak.
 //
 // A pool's memory is charged when the pool takes it from the device and refunded when the pool
-// gives it back, not when the program frees it: until then it is cached.
+// gives it back. What the program frees stays cached until then.
 //
 // Not thread-safe: Memory holds its lock.
 #pragma once

@@ -2,8 +2,8 @@
 // program cannot touch the memory of a GPU. A read or write of it on the host is a segmentation
 // fault.
 //
-// Addresses are given out in a circle. What was freed comes back last, so that the use of a freed
-// address is seen as such instead of hitting what lives there now.
+// Addresses are handed out in a circle. Freed ones are reused last, so that the use of a freed
+// address is detected instead of hitting a newer block.
 //
 // Not thread-safe: Memory holds its lock.
 #pragma once
@@ -30,7 +30,7 @@ class AddressSpace {
   // `story` says what was there and who freed it.
   void Give(Address address, std::string story);
 
-  // What is known of an address that is not in use: "", or the story of the last one there.
+  // The story of the last block at an address that is not in use; "" if there was none.
   std::string StoryOf(Address address);
 
  private:

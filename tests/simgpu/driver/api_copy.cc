@@ -25,7 +25,8 @@ Outcome Now(const Work& work) {
   return outcome.ok() ? simulator.FindStream(nullptr)->Synchronize() : outcome;
 }
 
-// Which ends of a copy the caller says are device memory: pinned memory will do, but not any.
+// The ends of a copy that the caller calls device memory. Pinned memory is allowed there, other
+// host memory is not.
 struct Ends {
   bool to_device;
   bool from_device;

@@ -1,4 +1,4 @@
-// What a device says about itself. The figures are an A100's.
+// Device attributes and names. The figures are an A100's.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -85,7 +85,7 @@ int AttributeOf(CUdevice_attribute attribute, int device) {
   }
 }
 
-// The device exists, or the call is refused.
+// Refuses the call if the device does not exist.
 bool Exists(Call& call, CUdevice device) {
   if (!call.ok()) return false;
   if (!Simulator::Get().IsDevice(device)) call.Return(CUDA_ERROR_INVALID_DEVICE);

@@ -156,7 +156,7 @@ CUresult AddAny(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependenci
   return call.result();
 }
 
-// The count is that of all; as many as there is room for are written.
+// Returns the count of all, and writes as many as there is room for.
 CUresult GiveNodes(Call& call, const Dependencies& all, CUgraphNode* nodes, std::size_t* count) {
   if (nodes != nullptr) std::copy_n(all.begin(), std::min(*count, all.size()), nodes);
   *count = all.size();

@@ -17,8 +17,8 @@ namespace {
 // Of a driver that serves programs built with any CUDA 12.
 constexpr int kVersion = 12090;
 
-// Functions that changed their arguments in CUDA 12: the newer one is only for who asks for that
-// version. Everybody else gets the newest.
+// Functions whose arguments changed in CUDA 12: callers get the newer one only if they ask for that
+// version. For all others, callers get the newest.
 struct Change {
   const char* name;
   int suffix;
@@ -82,7 +82,7 @@ CUresult cuDriverGetVersion(int* version) {
   return call.result();
 }
 
-// These three say something about a result and change nothing: not calls worth a line.
+// These three only describe a result, so they are not logged.
 CUresult cuGetErrorName(CUresult error, const char** text) {
   *text = simgpu::ErrorName(error);
   return *text == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

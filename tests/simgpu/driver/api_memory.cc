@@ -158,7 +158,7 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
   return call.result();
 }
 
-// Where managed memory lives makes no difference here.
+// The location of managed memory makes no difference here.
 CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice, CUdevice device) {
   Call call("cuMemAdvise",
             {{"pointer", pointer}, {"size", bytes}, {"advice", advice}, {"device", device}});

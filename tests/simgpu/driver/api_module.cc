@@ -63,7 +63,7 @@ CUresult FindVariable(const char* name, CUdeviceptr* pointer, std::size_t* bytes
   return call.result();
 }
 
-// Of a plausible small kernel.
+// Figures of a plausible small kernel.
 int AttributeOf(CUfunction_attribute attribute) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -122,7 +122,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count,
                             CUjit_option* options, void** values) {
-  // Programs print as much of these as they are told was written.
+  // Programs print as much of these logs as the sizes say.
   for (unsigned int i = 0; i < count; ++i) {
     if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
         options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {

@@ -12,7 +12,7 @@ using simgpu::Simulator;
 
 namespace {
 
-// Everything there is to know about a pointer; `is_known` false: nothing.
+// Everything known about a pointer; nothing if `is_known` is false.
 struct Facts {
   bool is_known = false;
   bool is_host = false;
@@ -105,7 +105,7 @@ extern "C" {
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
   Call call("cuPointerGetAttribute", {{"attribute", attribute}, {"pointer", pointer}});
   if (!call.ok()) return call.result();
-  // Programs ask this to find out, so that not to know is no mistake of theirs.
+  // Programs use this call to find out, so an unknown pointer is not a mistake.
   const Facts facts = FactsOf(pointer);
   if (!facts.is_known || !Answer(facts, pointer, attribute, value)) {
     return call.Return(CUDA_ERROR_INVALID_VALUE);
@@ -113,7 +113,7 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdev
   return call.result();
 }
 
-// Succeeds for any pointer; what cannot be answered becomes zero.
+// Succeeds for any pointer; unknown attributes become zero.
 CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr pointer) {
   Call call("cuPointerGetAttributes", {{"count", count}, {"pointer", pointer}});

@@ -93,7 +93,7 @@ bool IsReached(std::uint64_t is, std::uint64_t wanted, unsigned flags) {
   }
 }
 
-// The stream's thread looks at the number now and then: the host may change it at any time.
+// The stream's thread polls the number, because the host may change it at any time.
 CUresult WaitValue(const char* name, CUstream stream, CUdeviceptr address, simgpu::Bytes bytes,
                    std::uint64_t value, unsigned flags) {
   Call call(name, {{"stream", stream}, {"pointer", address}, {"value", value}, {"flags", flags}},

@@ -1,5 +1,5 @@
-// One call of the driver's interface, from its first line to its return: counted, made to fail if
-// somebody asked for that, refused before cuInit, written to the log with its result.
+// One call of the driver's interface, from entry to return. It is counted, fails on request, is
+// refused before cuInit, and is logged with its result.
 //
 //   CUresult cuSomething(...) {
 //     Call call("cuSomething", {{"size", size}});
@@ -19,8 +19,8 @@
 
 namespace simgpu {
 
-// What came of a request. `illegal` is not empty when the caller broke a rule of CUDA's, which is
-// more than an error: a program without bugs never does.
+// The outcome of a request. `illegal` is not empty if the caller broke a rule of CUDA's, which a
+// program without bugs never does.
 struct Outcome {
   CUresult code = CUDA_SUCCESS;
   std::string illegal;
@@ -50,7 +50,7 @@ struct Argument {
 
 class Call {
  public:
-  // Who may call: most need cuInit() first; many need a current context as well.
+  // What a call needs: mostly cuInit() first, often a current context as well.
   enum class Needs { kNothing, kInit, kContext };
   // A stream that the program made says by itself which context is meant.
   static Needs ContextUnless(CUstream stream) {
@@ -66,13 +66,14 @@ class Call {
   bool ok() const { return result_ == CUDA_SUCCESS; }
   CUresult result() const { return result_; }
 
-  // More arguments, as words of their own, where numbers do not do. Only called if is_logged().
+  // More arguments, as separate words, for arguments that are not numbers. Only called if
+  // is_logged().
   bool is_logged() const { return is_logged_; }
   void Note(const std::string& text) { line_ += " " + text; }
 
   CUresult Return(const Outcome& outcome);
   CUresult Return(CUresult code) { return result_ = code; }
-  // The caller broke a rule: it is told so with `code`, and the log says why.
+  // The caller broke a rule: returns `code`, and the log says why.
   CUresult Refuse(CUresult code, const std::string& why) { return Return(Illegal(code, why)); }
 
  private:

@@ -1,7 +1,7 @@
 // Contexts, and which one is current on each thread.
 //
-// A context is a name for a device: two contexts of one device share its memory here, and a
-// context that goes away frees nothing.
+// A context is only a name for a device here: two contexts of a device share its memory, and
+// destroying one frees nothing.
 #pragma once
 
 #include <memory>

@@ -18,8 +18,8 @@ std::size_t Of(const Account& account, Kind kind) {
   return account.by_kind[static_cast<std::size_t>(kind)];
 }
 
-// When the process ends: what nvidia-smi would have shown last, and what nobody gave back. A
-// framework keeps most of its memory until the end, so that this is no list of mistakes.
+// Prints at process exit what nvidia-smi would have shown last, and what was never given back. This
+// is not a list of mistakes, because a framework keeps most of its memory until the end.
 __attribute__((destructor)) void PrintSummary() {
   Simulator& simulator = Simulator::Get();
   if (!simulator.options.summary || !simulator.is_initialized()) return;

@@ -10,18 +10,20 @@
 extern "C" {
 #endif
 
-// For a library call that is handed `pointer`: CUDA_ERROR_ILLEGAL_ADDRESS, and a line in the list
-// of illegal calls that names `who`, if that is device memory which the current device may not use.
-// Anything that is not device memory passes. Also counts as a launch, see results.h.
+// Checks a `pointer` that a library call got. If it is device memory that the current device may
+// not use, returns CUDA_ERROR_ILLEGAL_ADDRESS and adds a line that names `who` to the list of
+// illegal calls. Accepts everything that is not device memory. Also counts as a launch, see
+// results.h.
 CUresult simgpu_check(const void* pointer, const char* who);
 
-// A new machine: SIMGPU_CONF is `conf`. Every handle and address of before is gone.
+// Starts a new machine with `conf` as SIMGPU_CONF. All earlier handles and addresses become
+// invalid.
 void simgpu_restart(const char* conf);
 
-// Calls that fail from now on, see faults.h; "": none. What makes no sense is ignored.
+// Sets the calls that fail from now on, see faults.h; "" for none. Ignores invalid text.
 void simgpu_fault(const char* faults);
 
-// Sees every call as a line; null: nobody.
+// Sets the function that gets every call as a line; null for none.
 void simgpu_watch(void (*line)(const char* text));
 
 // Work on `stream` waits until it is resumed. False if it is not alive.

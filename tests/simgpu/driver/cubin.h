@@ -1,5 +1,5 @@
-// What a compiled module says about itself: the sizes of its kernels' parameters and of its
-// variables. Enough to look at what a launch is given, not to run it.
+// Reads the sizes of a compiled module's kernel parameters and variables: enough to check a
+// launch's arguments, but not to run it.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-"""Every function of the driver that the two wheels can ask for is there."""
+"""The simulator has every driver function that the two wheels can look up."""
 
 import ctypes
 import importlib.util
@@ -24,7 +24,7 @@ def package(name):
 def of_tensorflow(library):
     path = os.path.join(package("tensorflow"), "include/xla/tsl/cuda", library + ".inc")
     with open(path, encoding="utf-8") as file:
-        # Not the debugger's variables, cudbg...: nobody debugs what does not run.
+        # Without the debugger's variables, cudbg..., because nothing runs that could be debugged.
         return set(re.findall(r'"((?:cu|nvml)[A-Z]\w*)"', file.read()))
 
 

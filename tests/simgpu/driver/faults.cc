@@ -37,7 +37,7 @@ bool IsDue(const Fault& fault, unsigned long call) {
   return fault.sticky ? call >= fault.first : call == fault.first;
 }
 
-// Most calls can only run out of memory; what launches or copies fails like a broken device.
+// Most calls can only run out of memory; launches and copies fail as on a broken device.
 CUresult UsualError(const char* name) {
   const bool is_memory =
       std::strncmp(name, "cuMem", 5) == 0 && std::strstr(name, "Memcpy") == nullptr;

@@ -4,7 +4,7 @@
 //   NAME@K+       and every one after it
 //   NAME/N        every N-th call
 //
-// with "=CODE" behind it for another error than the usual one, as in cuMemMap@2=CUDA_ERROR_UNKNOWN.
+// A suffix "=CODE" selects another error than the usual one, as in cuMemMap@2=CUDA_ERROR_UNKNOWN.
 // NAME is as in cuda.h without the version (cuMemAlloc, not cuMemAlloc_v2), or * for every call.
 // Several faults have ';' between them.
 #pragma once
@@ -33,10 +33,10 @@ bool ParseFaults(const std::string& text, std::vector<Fault>* faults);
 
 class Faults {
  public:
-  // Counts from here on. Not while calls are being made.
+  // Restarts counting. Must not run during calls.
   void Set(const std::string& text);
 
-  // What this call of `name` shall return: CUDA_SUCCESS if nothing was asked of it.
+  // What this call of `name` must return; CUDA_SUCCESS unless it is to fail.
   CUresult Next(const char* name);
 
  private:

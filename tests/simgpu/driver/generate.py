@@ -1,10 +1,10 @@
-"""Writes what is known about the driver's interface without being behaviour.
+"""Generates sources from the driver's interface: stubs and error names.
 
   generate.py stubs  NAMES... -- SOURCES... > stubs.cc        functions that nobody wrote by hand
   generate.py errors cuda.h                 > error_names.inc  the errors of cuda.h
 
 A name is any word in quotes in the NAMES files, the symbol lists of the TensorFlow wheel. A stub
-says that it is not supported: an answer every caller must expect, unlike success with nothing done.
+returns "not supported", which every caller must expect; success without an effect would mislead.
 """
 
 import re

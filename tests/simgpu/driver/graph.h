@@ -1,7 +1,7 @@
 // Graphs: work that is described once and launched often.
 //
-// The nodes of a graph run in the order in which they were added, which is one that their
-// dependencies allow. A conditional node never runs its body: what decides is written by kernels.
+// The nodes of a graph run in the order in which they were added, which their dependencies always
+// allow. A conditional node never runs its body, because kernels write its condition.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class Graph {
   // Behind `dependencies`.
   CUgraphNode Add(const Work& work, std::vector<CUgraphNode> dependencies,
                   std::vector<CUgraph> bodies = {});
-  // Behind whatever was appended before: what a stream captures.
+  // Appends a node after all earlier ones, as capturing does.
   void Append(const Work& work);
   std::vector<std::shared_ptr<Node>> nodes() const;
 

@@ -1,5 +1,5 @@
-// Objects that a program knows by an opaque handle. Handles are numbers that are never used again,
-// not pointers: the use of a destroyed object is always seen, and never touches freed memory.
+// Objects that a program knows by an opaque handle. Handles are numbers that are never reused, not
+// pointers, so the use of a destroyed object is always detected and never touches freed memory.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class HandleTable {
     return objects_.size();
   }
 
-  // Handles given out before stay unknown.
+  // Earlier handles stay invalid.
   void Clear() {
     std::lock_guard<std::mutex> lock(mutex_);
     objects_.clear();
@@ -58,7 +58,8 @@ class HandleTable {
  private:
   // The first page is never mapped, and small numbers are special streams: stay far from both.
   static constexpr std::uintptr_t kFirst = 0x51000000;
-  static constexpr std::uintptr_t kStep = 16;  // whoever hides bits in a pointer may do so here
+  // Leaves low bits free for programs that hide bits in pointers.
+  static constexpr std::uintptr_t kStep = 16;
 
   static Handle ToHandle(std::uintptr_t number) {
     if constexpr (std::is_pointer_v<Handle>) {

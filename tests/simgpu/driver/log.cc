@@ -20,8 +20,8 @@ bool Append(const std::string& path, int* descriptor, std::string* error) {
   return false;
 }
 
-// One write per line, so that processes do not cut each other's lines. A full disk loses lines:
-// a simulator must not stop the program for that.
+// One write per line, so that processes do not cut each other's lines. A full disk loses lines,
+// because the simulator must not stop the program for that.
 void WriteLine(int descriptor, const std::string& line) {
   const std::string text = line + "\n";
   [[maybe_unused]] const ssize_t written = write(descriptor, text.data(), text.size());

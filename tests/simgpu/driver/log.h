@@ -1,5 +1,5 @@
-// Where calls are written: every one to the log, those that break a rule to the list of illegal
-// calls. Both are files that several processes may append to, a line at a time.
+// Writes every call to the log, and calls that break a rule to the list of illegal calls. Both are
+// files that several processes may append to, a line at a time.
 #pragma once
 
 #include <atomic>

@@ -8,11 +8,11 @@
 //   R5  Addresses and sizes are positive multiples of the granularity.
 //   R6  Release takes exactly what Reserve gave, with nothing mapped in it.
 //   R7  A chunk may be destroyed while mapped: its bytes live until the last Unmap.
-//   R8  Whoever imported a chunk, or holds a descriptor of it, counts as a reference.
+//   R8  Every import of a chunk and every descriptor of it counts as a reference.
 // A request that breaks one is refused and changes nothing.
 //
-// Thread-safe. Bytes are copied by the caller without a lock, between the pieces that Translate()
-// gives: a device does not protect a program from its own races either.
+// Thread-safe. The caller copies bytes without a lock between the pieces that Translate() returns;
+// a device does not protect a program from its own races either.
 #pragma once
 
 #include <functional>
@@ -71,7 +71,7 @@ class Memory {
   Outcome Allocate(Kind kind, int device, Bytes bytes, Address* address);
   Outcome AllocateFromPool(CUmemoryPool pool, int device, std::uint32_t access, Bytes bytes,
                            Address* address);
-  // `freed` may be null. What it gets is the block as it was.
+  // `freed` may be null; otherwise it receives the freed block.
   Outcome Free(Kind kind, Address address, const char* by, Segment* freed, Bytes* bytes);
 
   // Charges of a pool as a whole, see accounts.h.
@@ -97,7 +97,7 @@ class Memory {
 
   // Every device that may use any of a pool's blocks from now on.
   void SetPoolAccess(CUmemoryPool pool, std::uint32_t access);
-  // Device `from` reaches the plain memory of device `to`, or no longer.
+  // Grants device `from` access to the plain memory of device `to`, or revokes it.
   void SetPeer(int from, int to, bool enabled);
   bool IsPeer(int from, int to);
 

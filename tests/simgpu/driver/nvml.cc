@@ -1,5 +1,6 @@
 // libnvidia-ml.so.1: the machine as a monitoring tool sees it. Types are those of nvml.h, which no
-// wheel here brings; only what TensorFlow and JAX ask for at start, and NVLinks, have an answer.
+// wheel here contains. Only the queries of TensorFlow and JAX at their start, and those about
+// NVLinks, are answered.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -59,7 +60,7 @@ const simgpu::Options& GetOptions() {
     auto* const read = new simgpu::Options;
     const char* const conf = std::getenv("SIMGPU_CONF");
     std::string error;
-    // What is wrong with it is for cuInit to say.
+    // cuInit reports errors in it.
     if (!simgpu::ParseOptions(conf == nullptr ? "" : conf, read, &error)) *read = {};
     return read;
   }();

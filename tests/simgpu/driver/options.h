@@ -1,4 +1,4 @@
-// What a user can choose, as one string: SIMGPU_CONF=key:value,key:value. README.md explains each.
+// The user's options, as one string: SIMGPU_CONF=key:value,key:value. README.md explains each.
 #pragma once
 
 #include <cstddef>

@@ -24,11 +24,12 @@ class PoolLine {
   bool Take(Bytes bytes, Bytes* offset);
   void Give(Bytes offset, Bytes bytes);
 
-  // What the end of the line lacks for a block of `bytes`, which no free range has.
+  // The bytes that the end of the line lacks for a block of `bytes` for which no free range has
+  // room.
   Bytes MissingAtEnd(Bytes bytes) const;
   void Grow(Bytes bytes);
-  // Forgets segments that are free as a whole, those at the end first, of `most` bytes in all at
-  // most. What they were in all.
+  // Removes completely free segments, the last ones first, up to `most` bytes in total. Returns
+  // their total size.
   Bytes Shrink(Bytes most);
 
  private:

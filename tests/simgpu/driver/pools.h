@@ -1,9 +1,9 @@
 // Memory pools of the stream-ordered calls.
 //
-// A pool takes memory from the device when what it has cached is not enough, and gives what is
-// above its release threshold back when the program waits for the device, in whole segments
-// (pool_line.h). The addresses that programs see are always new ones, as everywhere in Memory, so
-// that the use of a freed block is found; the line only decides what fits.
+// A pool takes memory from the device if its cached memory is not enough, and gives back whole
+// segments above its release threshold when the program waits for the device (pool_line.h). As
+// everywhere in Memory, programs always see new addresses, so that the use of a freed block is
+// detected; the line only decides what fits.
 #pragma once
 
 #include <memory>

@@ -5,7 +5,7 @@
 namespace simgpu {
 namespace {
 
-// Beyond this, forgetting is cheaper than knowing.
+// Above this number, forgetting writes is cheaper than tracking them.
 constexpr std::size_t kMostWrites = std::size_t{1} << 20;
 
 }  // namespace

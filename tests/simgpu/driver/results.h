@@ -1,9 +1,8 @@
-// Which small results a program may read back.
+// Decides which small results a program reads back.
 //
-// Kernels do not run here, so what a program reads from a buffer that a kernel should have filled
-// is whatever lay there before. A stale byte used as a boolean or an index makes a framework stop.
-// So once anything was launched, a small read gives zeros unless exactly these bytes were written
-// by exactly one copy.
+// Kernels do not run here, so a buffer that a kernel should have filled keeps its old bytes. A
+// stale byte used as a boolean or an index makes a framework stop. So once anything was launched, a
+// small read gives zeros unless exactly these bytes were written by exactly one copy.
 #pragma once
 
 #include <atomic>

@@ -43,8 +43,8 @@ Simulator& Simulator::Get() {
 
 void Restart(const char* conf) {
   Simulator& old = Simulator::Get();
-  // In place: whoever holds a reference holds one to the new machine. A few old objects may still
-  // be in the hands of a stream's thread, so that thread must be idle, as the header says.
+  // Replaces the machine in place, so that references refer to the new one. A stream's thread may
+  // still use a few old objects, so it must be idle, as the header says.
   old.~Simulator();
   new (&old) Simulator(conf);
 }

@@ -32,7 +32,7 @@ Outcome NotInHostFunction() {
   return Illegal(CUDA_ERROR_NOT_PERMITTED, "a host function may not wait for the device");
 }
 
-// Nobody is there to be told by a result.
+// There is no caller to return a result to.
 void Report(const Work& work, const Outcome& outcome) {
   if (outcome.illegal.empty()) return;
   Simulator::Get().log.WriteIllegal(std::string(work.name) + ", when it ran: " + outcome.illegal);
@@ -124,7 +124,7 @@ void Stream::Enqueue(Queued queued) {
   GetShared().changed.notify_all();
 }
 
-// The life of a stream's thread: as long as there is work.
+// Runs a stream's thread as long as there is work.
 void Stream::Run() {
   std::unique_lock<std::mutex> lock(GetShared().mutex);
   const auto is_due = [this] {

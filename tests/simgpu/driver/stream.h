@@ -1,9 +1,8 @@
 // Streams and events.
 //
-// Work on an idle stream is done at once, by whoever submits it: there is no time here, only order.
-// A host function is different, it runs on a thread of the stream's own as on a real device, and
-// all that follows it on the stream waits behind it. So does everything on a stream that a test
-// holds.
+// The submitting thread does work on an idle stream at once: there is no time here, only order. A
+// host function runs on the stream's own thread, as on a real device, and later work on the stream
+// waits for it. Work on a stream that a test holds waits, too.
 #pragma once
 
 #include <chrono>
@@ -43,7 +42,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Illegal work is refused here, or logged when it runs later.
   Outcome Submit(const Work& work);
   std::shared_ptr<Point> Record();
-  // What is submitted after this waits for `point`.
+  // Later work waits for `point`.
   void WaitFor(const std::shared_ptr<Point>& point);
 
   bool IsIdle() const;
@@ -52,7 +51,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // CUDA_ERROR_NOT_PERMITTED inside a host function, where it would wait for itself.
   Outcome Synchronize();
 
-  // While held, nothing that is submitted happens.
+  // While the stream is held, submitted work does not run.
   void Hold();
   void Release();
 

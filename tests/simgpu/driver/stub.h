@@ -1,4 +1,4 @@
-// A function of the interface that is not simulated. The log says when a program needs it.
+// A function of the interface that is not simulated. The log shows when a program calls it.
 //
 // Not for files that see cuda.h: a stub takes no arguments, whatever the header says.
 #pragma once

@@ -13,7 +13,7 @@ namespace {
 
 bool IsOnDevice(Address address) { return Simulator::Get().memory.Contains(address); }
 
-// Host memory is one piece; whether the program may touch it is for the processor to say.
+// Host memory is one piece; the processor checks whether the program may access it.
 Outcome Resolve(Address address, Bytes bytes, std::vector<Piece>* pieces) {
   if (IsOnDevice(address)) {
     return Simulator::Get().memory.Translate(address, bytes, Memory::kAnyDevice, pieces);
@@ -213,7 +213,7 @@ Outcome StartCopy(const char* name, Address to, Address from, Bytes bytes, CUstr
   return simulator.Start(stream, work);
 }
 
-// Streams write and read numbers at the same time: that is what they are for.
+// Atomic, because streams write and read such numbers at the same time.
 Outcome ReadNumber(Address address, Bytes bytes, std::uint64_t* number) {
   Piece place{};
   const Outcome outcome = ResolveNumber(address, bytes, &place);

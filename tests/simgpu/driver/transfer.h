@@ -38,8 +38,8 @@ struct Fill {
 };
 Work FillWork(const char* name, const Fill& fill);
 
-// Starts a copy that may stay queued: what it needs of the program's memory is taken now, as a
-// device takes it from memory that is not pinned.
+// Starts a copy that may stay queued. Copies the source from the program's memory now, as a device
+// does from memory that is not pinned.
 Outcome StartCopy(const char* name, Address to, Address from, Bytes bytes, CUstream stream);
 
 // One number in device or pinned memory.

@@ -1,4 +1,4 @@
-// Bytes by number: what cuBLASLt's descriptors are to a caller who only sets and gets.
+// Bytes by number: the attributes of cuBLASLt's descriptors, which callers set and get.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// libcublas.so.12: what a handle remembers. Everything else is in cublas.calls.
+// libcublas.so.12: the state of handles. Everything else is in cublas.calls.
 #include "tests/simgpu/libraries/driver.h"
 
 namespace {

@@ -1,5 +1,5 @@
-// libcublasLt.so.12: descriptors that remember, one algorithm for every product, and the check of
-// the operands.
+// libcublasLt.so.12: descriptors with their attributes, one algorithm for every product, and the
+// check of operands.
 #include <cstdint>
 
 #include "tests/simgpu/libraries/attributes.h"

@@ -1,4 +1,4 @@
-// What the files of libcudart.so.12 share: CUDA 12's types, which CUDA 13's headers have changed.
+// Shared by the files of libcudart.so.12: CUDA 12's types, which differ in CUDA 13's headers.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Dim3 {
 // Makes the primary context of the thread's device current, as every runtime call does.
 CUresult EnterDevice();
 
-// Every runtime call ends here: it remembers what cudaGetLastError() is to say.
+// Every runtime call ends here, which records the result for cudaGetLastError().
 RuntimeError Finish(CUresult result);
 
 // The driver's function for a kernel of the program, in the current context; null if unknown.

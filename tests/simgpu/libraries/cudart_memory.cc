@@ -1,5 +1,5 @@
 // libcudart.so.12: memory. Every call becomes the driver's call of the same meaning, so that the
-// driver's accounts and checks, and whatever stands before the driver, see all memory.
+// driver's accounts and checks, and any library in front of the driver, see all memory.
 #include "tests/simgpu/libraries/cudart.h"
 
 using simgpu::DevicePointer;

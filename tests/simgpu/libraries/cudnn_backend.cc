@@ -25,7 +25,7 @@ constexpr int kTypeDescriptor = 15;
 constexpr int kTypeCharacter = 24;
 constexpr int kTypeFraction = 26;
 
-// cudnnBackendAttributeName_t, as far as the answer is not what was set.
+// cudnnBackendAttributeName_t, for attributes whose value is not the one that was set.
 constexpr int kHeuristicGraph = 201;
 constexpr int kHeuristicResults = 202;
 constexpr int kConfigurationEngine = 300;
@@ -98,7 +98,7 @@ Attribute OneConfiguration(const Node& heuristic) {
   return One(std::move(configuration));
 }
 
-// What nobody set but every real descriptor has.
+// Attributes that every real descriptor has without being set.
 Attribute Derived(const Node& node, int name) {
   switch (name) {
     case kHeuristicResults:

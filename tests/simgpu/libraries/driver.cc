@@ -27,8 +27,7 @@ void simgpu_note_call(const char* name) {
 }
 
 int simgpu_bad_pointer(const void* pointer, const char* name) {
-  // The simulated driver's own; another one has no such check. Asked for in the way that also leads
-  // through a front before the driver.
+  // Exists only in the simulated driver. The lookup also works through a front before the driver.
   using Check = CUresult (*)(const void*, const char*);
   static const auto check = [] {
     void* found = nullptr;

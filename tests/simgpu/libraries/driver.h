@@ -1,7 +1,7 @@
-// The way from a library to the driver.
+// Access from a library to the driver.
 //
 // Like NVIDIA's libraries, these do not name libcuda.so.1 as a dependency: they open it when they
-// first need it, and take whichever library of that name the process already has.
+// first need it, and use the library of that name that the process has already loaded.
 #pragma once
 
 #include <cuda.h>

@@ -122,7 +122,7 @@ TEST_F(LibrariesOverDriver, SizesOfWorkAreasAreWritten) {
   int elements = 0;
   EXPECT_EQ(Call(solver, "cusolverDnSgetrf_bufferSize", nullptr, 8, 8, nullptr, 8, &elements), 0);
   EXPECT_GT(elements, 0);
-  // A query that no table knows must not look like a success.
+  // A query that no table lists must not appear to succeed.
   EXPECT_EQ(Call(solver, "cusolverDnSlange_bufferSize", nullptr, nullptr, nullptr), 9);
 }
 

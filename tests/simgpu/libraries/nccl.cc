@@ -1,9 +1,8 @@
 // libnccl.so.2: communicators over any number of devices and processes, without their traffic.
 //
-// Ranks do not meet: a communicator is its size and the caller's rank, and a collective does this
-// rank's share with this rank's bytes alone (others contribute zeros, as it were). So buffers are
-// real, are checked, and get the sizes that NCCL would give them; their sums are not. A rank that
-// never comes is not noticed.
+// Ranks do not communicate. A communicator is its size and the caller's rank, and a collective uses
+// only this rank's bytes, as if the others contributed zeros. So buffers are real, are checked, and
+// have NCCL's sizes, but sums are wrong. A missing rank is not noticed.
 #include <unistd.h>
 
 #include <atomic>

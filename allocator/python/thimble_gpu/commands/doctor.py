@@ -1,4 +1,4 @@
-"""`thimble doctor`: what is installed, what is on, and what is wrong, one line each."""
+"""`thimble doctor`: reports what is installed, what is on and what is wrong, one line each."""
 
 import json
 import os
@@ -15,23 +15,23 @@ from thimble_gpu import variables
 from thimble_gpu.version import __version__
 
 OK, OFF, ABSENT, WRONG = "ok", "off", "absent", "wrong"  # and "ignored", of variables
-MOST_SECONDS = 180  # for a framework to start, on a slow machine
+MOST_SECONDS = 180  # for a framework to start; generous, for slow machines
 
-# Relative to site-packages: what must be there, and what must be there once.
+# Relative to site-packages: files that must exist, and files that must exist only once.
 ESSENTIAL = ("thimble.pth", "thimble_boot.py", "tensorflow-plugins/libthimble_tf.so",
              "thimble_gpu/lib/libthimble.so", "thimble_gpu/lib/libthimble_offline.so",
              "thimble_gpu/lib/libthimble_tf_hooks.so",
              "thimble_gpu/lib/libthimble_xla.so", "thimble_gpu/lib/libthimble_bfc.so")
 SINGLE = ("thimble_boot.py", "tensorflow-plugins/libthimble_tf.so")
 
-# What a child writes about Thimble: lines of its own, or of TensorFlow's log.
+# What a child process writes about Thimble: lines of its own, or of TensorFlow's log.
 REASON = re.compile(r"^thimble: (.*)|\b(Thimble(?: does not|: THIMBLE_CONF| was| is installed).*)",
                     re.MULTILINE)
 
 
 def add_to(commands):
     parser = commands.add_parser(
-        "doctor", help="say what is installed, what is on and what is wrong")
+        "doctor", help="check what is installed, what is on and what is wrong")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(function=_doctor)
 
@@ -48,7 +48,7 @@ def _doctor(options):
 
 
 def checks(environment):
-    """(name, status, text) of everything that was looked at."""
+    """Yields (name, status, text) for everything that was checked."""
     started = {name: _start(name, environment) for name in ("tensorflow", "jax", "driver")
                if not _problem(name)}
     yield "Python", OK, f"{platform.python_version()}, {sys.executable}"
@@ -106,12 +106,12 @@ def _installed(name, version):
 
 
 def _start(name, environment):
-    """Tries Thimble with what the user has set, turned on."""
+    """Starts a probe of Thimble with the user's variables, with Thimble turned on."""
     tried = dict(environment)
     if name in conf.VARIABLES and not variables.is_on(environment, name):
         tried[conf.VARIABLES[name]] = "thimble"
         if variables.wants_cpu(environment):
-            tried.pop(variables.CONF)  # of TensorFlow alone
+            tried.pop(variables.CONF)  # applies to TensorFlow only
     tried.update({"TF_CPP_MIN_LOG_LEVEL": "1"})
     return subprocess.Popen(
         [sys.executable, "-m", "thimble_gpu.probe", name], env=tried, text=True,
@@ -139,4 +139,4 @@ def _live(name, child, environment):
     status, what = _outcome(child)
     if status != OK or variables.is_on(environment, name):
         return status, what
-    return OFF, f"it works ({what}); to turn it on: {conf.VARIABLES[name]}=thimble"
+    return OFF, f"it works ({what}); to turn it on, set {conf.VARIABLES[name]}=thimble"

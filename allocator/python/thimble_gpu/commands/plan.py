@@ -1,4 +1,4 @@
-"""`thimble plan`: places for buffers with known lifetimes."""
+"""`thimble plan`: finds places for buffers with known lifetimes."""
 
 import json
 import signal
@@ -16,19 +16,20 @@ def add_to(commands):
         description="Reads buffers with their lifetimes and finds an offset for each, so that no "
         "two that are live together overlap and the whole is as low as possible. A file is a .csv "
         "(id,lower,upper,size: live from lower until upper, which is excluded), a recorded trace "
-        "or an event log. Every plan is checked by code of its own before it is shown.",
+        "or an event log. An independent validator checks every plan before it is shown.",
         epilog="Figures: buffers in the file; height, the end of the highest buffer; lower_bound, "
-        "the most that is live at once, below which no plan is; ratio of the two; seconds taken; "
+        "the most that is live at once, which no plan can beat; ratio of the two; seconds taken; "
         "with --baselines smartpool, the ratio of SmartPool's heuristic (first fit, the largest "
         "first). Exit status: 0 done, 2 bad usage or bad file.")
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--seconds", type=float, default=5,
-                        help="how long to look for something better, per file (default: 5)")
+                        help="how long to search for a better plan, per file (default: 5)")
     parser.add_argument("--seed", type=_seed, default=1,
-                        help="same seed, same search (default: 1)")
-    parser.add_argument("--out", metavar="PLAN.csv", help="write id,offset; for one file only")
+                        help="seed of the search; the same seed gives the same search (default: 1)")
+    parser.add_argument("--out", metavar="PLAN.csv",
+                        help="write the plan as id,offset; for one file only")
     parser.add_argument("--baselines", action="store_const", const="on",
-                        help="also what the published heuristic comes to")
+                        help="also report the published heuristic")
     parser.add_argument("--json", action="store_true", help="one JSON object per file")
     parser.set_defaults(function=lambda options: _plan(parser, options))
 
@@ -42,8 +43,9 @@ def _seed(value):
 
 def _plan(parser, options):
     if options.out is not None and len(options.files) > 1:
-        parser.error(f"--out {options.out} is for one file, but {len(options.files)} are given")
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the end of a search
+        parser.error(f"--out {options.out} is for one file, but {len(options.files)} files were "
+                     "given")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would wait for the search
     show = _Table().show if not options.json else lambda line: print(json.dumps(line), flush=True)
     for file in options.files:
         try:
@@ -57,18 +59,18 @@ def _plan(parser, options):
 def _plan_file(file, options):
     start = time.monotonic()
     with progress.Progress(file, options.seconds):
-        told = offline.run("plan", problem=file, plan=options.out, seconds=options.seconds,
-                           seed=options.seed, baselines=options.baselines)
-    bound = told["lower_bound"]
-    line = {"file": file, **told, "ratio": told["height"] / bound}
-    if "smartpool" in told:
-        line["smartpool"] = told["smartpool"] / bound
+        answer = offline.run("plan", problem=file, plan=options.out, seconds=options.seconds,
+                             seed=options.seed, baselines=options.baselines)
+    bound = answer["lower_bound"]
+    line = {"file": file, **answer, "ratio": answer["height"] / bound}
+    if "smartpool" in answer:
+        line["smartpool"] = answer["smartpool"] / bound
     line["seconds"] = round(time.monotonic() - start, 3)
     return line
 
 
 class _Table:
-    """Its header comes with the first line: nothing else is there if there is none."""
+    """Prints its header with the first line, and nothing if there is no line."""
 
     def __init__(self):
         self._header = None

@@ -1,4 +1,4 @@
-"""`thimble report`: where memory went, as one HTML file."""
+"""`thimble report`: draws where memory went, as one HTML file."""
 
 import os
 
@@ -14,7 +14,7 @@ from thimble_gpu import text
 SCRIPTS = ("columns.js", "history.js", "scopes.js", "layers.js", "timeline.js", "holders.js",
            "mappings.js", "address_map.js", "planned_step.js", "sections.js", "swaps.js",
            "report.js")
-MOST_SECONDS = 10  # that the comparison with BFC may take
+MOST_SECONDS = 10  # for the comparison with BFC
 
 
 def add_to(commands):
@@ -22,13 +22,13 @@ def add_to(commands):
         "report", help="draw where memory went, from an event log",
         description="Writes one HTML file about an event log (THIMBLE_CONF=log:PATH): memory over "
         "time, who holds the peak, which pieces stitched blocks are made of, plans, swapping, and "
-        "requests that were refused. It needs nothing else to be looked at.")
+        "requests that were refused. The file is complete in itself.")
     parser.add_argument("log", metavar="LOG")
     parser.add_argument("-o", "--out", metavar="REPORT.html",
                         help="default: report.html, if no other format is asked for")
     parser.add_argument("--bfc-seconds", metavar="S", type=_seconds, default=MOST_SECONDS,
-                        help="how long to ask TensorFlow's own allocator what it would have "
-                        f"needed; 0: not at all (default: {MOST_SECONDS})")
+                        help="how long to compute what TensorFlow's own allocator would have "
+                        f"needed; 0: skip it (default: {MOST_SECONDS})")
     for name, (metavar, meaning, _) in export.FORMATS.items():
         parser.add_argument("--" + name, metavar=metavar, help=meaning)
     parser.set_defaults(function=_report)
@@ -63,7 +63,7 @@ def _report(options):
 
 
 def write(path, out, title, comparison):
-    """The page of a log of which it is known what BFC would have needed. Raises ThimbleError."""
+    """Writes the page of a log whose comparison with BFC is known. Raises ThimbleError."""
     _write(columns.Columns(path), path, out, title, comparison, 0)
 
 

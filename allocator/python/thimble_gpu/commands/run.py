@@ -1,4 +1,4 @@
-"""`thimble run`: a program on Thimble, and what came of it."""
+"""`thimble run`: runs a program on Thimble and summarizes the run."""
 
 import os
 import signal
@@ -13,16 +13,16 @@ from thimble_gpu import temporary
 from thimble_gpu import text
 from thimble_gpu.commands import report
 
-# A log grows by 48 bytes with every allocation, free and use. This bound, 96 MB per device, is
-# hundreds of training steps: the others are like them.
+# A log grows by 48 bytes with every allocation, free and use. This bound, 96 MB per device, covers
+# hundreds of training steps; later ones are similar.
 MOST_EVENTS = 2_000_000
 
-# With these, uses of memory cannot be watched, or are anyway.
+# With these options, uses of memory cannot be watched, or are watched anyway.
 NOT_WATCHED = {"swap", "plan", *conf.FRONT_KEYS}
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
              signal.SIGUSR2)
-NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells say it
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as in shells
 
 
 def add_to(commands):
@@ -30,7 +30,7 @@ def add_to(commands):
         "run", help="run a program on Thimble and print a summary at its end",
         usage="thimble run [--conf CONF] [--limit SIZE] [--report PAGE.html] -- COMMAND ...")
     parser.add_argument(
-        "--conf", help="options of Thimble, key:value,key:value; otherwise THIMBLE_CONF")
+        "--conf", help="options of Thimble, key:value,key:value (default: THIMBLE_CONF)")
     parser.add_argument("--limit", help="most memory to take of each device, such as 8GiB")
     parser.add_argument("--report", metavar="PAGE.html",
                         help="draw where memory went, as `thimble report` does")
@@ -39,11 +39,11 @@ def add_to(commands):
 
 
 def environment(options, folder, given):
-    """The variables under which a program runs on Thimble. Raises ThimbleError."""
+    """Returns the variables with which a program runs on Thimble. Raises ThimbleError."""
     conf.check(options)
     keys = dict(conf.entries(options))
     if "log" in keys or "log_events" in keys:
-        raise abi.ThimbleError("option 'log': thimble run keeps a log of its own: leave it out")
+        raise abi.ThimbleError("option 'log': thimble run writes a log of its own: leave it out")
     if "," in folder:
         raise abi.ThimbleError(f"the folder for temporary files, {folder}, has a comma in its "
                                "name: set TMPDIR to another one")
@@ -51,32 +51,33 @@ def environment(options, folder, given):
     for framework in frameworks(keys):
         variables[conf.VARIABLES[framework]] = "thimble"
     if keys.get("device") == "cpu":
-        variables.pop(conf.VARIABLES["tensorflow"], None)  # TensorFlow's CPU device needs no more
+        variables.pop(conf.VARIABLES["tensorflow"], None)  # THIMBLE_CONF is enough
     own = [f"log:{folder}/%p.log,log_events:{MOST_EVENTS}"]
     if not NOT_WATCHED & keys.keys():
-        own.append("swap:watch")  # so that an out of memory says whether swap:auto would fit
+        own.append("swap:watch")  # so that reports say whether swap:auto would help
     variables["THIMBLE_CONF"] = ",".join(filter(None, (options.strip(), *own)))
     return variables
 
 
 def frameworks(keys):
-    """Those for which the options make sense."""
+    """Returns the frameworks that support the options."""
     if keys.get("device") == "cpu":
         return []
     own = {key: conf.FRONT_KEYS[key] for key in keys if key in conf.FRONT_KEYS}
     wanted = set(own.values() or conf.VARIABLES)
     if keys.get("swap") == "auto":
-        wanted.discard("jax")  # which cannot say what it uses
+        wanted.discard("jax")  # which does not announce what it uses
     if own and len(wanted) == 2:
         names = " and ".join(f"'{key}' ({framework})" for key, framework in own.items())
-        raise abi.ThimbleError(f"options {names} contradict each other: leave those of one out")
+        raise abi.ThimbleError(f"options {names} contradict each other: leave out those of one "
+                               "framework")
     return sorted(wanted)
 
 
 def _run(parser, options):
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
-        parser.error("no command: thimble run -- python train.py")
+        parser.error("no command given: write thimble run -- python train.py")
     asked = os.environ.get("THIMBLE_CONF", "") if options.conf is None else options.conf
     if options.limit is not None:
         asked = ",".join(filter(None, (asked.strip(), f"limit:{options.limit}")))
@@ -108,16 +109,16 @@ def _run(parser, options):
 
 def _not_started(name, error):
     if isinstance(error, FileNotFoundError):
-        text.say(f"{name}: there is no such command")
+        text.say(f"{name}: command not found")
         return NOT_FOUND
     text.say(f"{name}: {error.strerror}")
     return NOT_EXECUTABLE
 
 
 def _draw(logs, path):
-    """A page for every device: PAGE.html, PAGE-2.html and so on."""
+    """Writes a page for every device: PAGE.html, PAGE-2.html and so on."""
     if not logs:
-        text.say(f"{path} was not written: there is nothing to show")
+        text.say(f"{path} was not written: the run wrote no log")
     stem, extension = os.path.splitext(path)
     for number, log in enumerate(logs, start=1):
         out = path if number == 1 else f"{stem}-{number}{extension}"
@@ -132,8 +133,8 @@ def _draw(logs, path):
 
 
 def _wait_for(program, variables, kept):
-    """The status of the program, negative if a signal ended it. Signals go to it. Raises OSError if
-    it cannot be started."""
+    """Runs the program and forwards signals to it. Returns its status, negative if a signal ended
+    it. Raises OSError if it cannot be started."""
     waited = {*PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
@@ -142,7 +143,7 @@ def _wait_for(program, variables, kept):
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before))
         while child.poll() is None:
             arrived = signal.sigwaitinfo(waited)
-            # What a terminal sends, it sends to the program too.
+            # The kernel sends a terminal's signals to the program, too.
             if arrived.si_signo != signal.SIGCHLD and arrived.si_pid != 0:
                 child.send_signal(arrived.si_signo)
         return child.returncode

@@ -1,4 +1,4 @@
-"""`thimble stats`: the figures of runs, also of those that are still under way."""
+"""`thimble stats`: shows the figures of runs, also while they last."""
 
 import json
 import sys
@@ -10,22 +10,22 @@ from thimble_gpu import screen
 from thimble_gpu import summary
 from thimble_gpu import text
 
-NO_RUN = ("no program is under way on `thimble run`, and no log is named: "
-          "thimble stats LOG, with the path that THIMBLE_CONF=log:PATH has")
-SECONDS = 1.0  # between two looks
+NO_RUN = ("`thimble run` is not running a program now. To read an event log, name it: "
+          "thimble stats LOG, with the path from THIMBLE_CONF=log:PATH")
+SECONDS = 1.0  # between two updates
 
 
 def add_to(commands):
     parser = commands.add_parser(
-        "stats", help="figures of a program that runs, or of an event log",
-        description="Of the programs that `thimble run` runs now: how their memory is made up, in a "
-        "terminal again and again until they end or Ctrl-C is pressed. Of event logs "
-        "(THIMBLE_CONF=log:PATH), also of programs that still run: what they tell.")
+        "stats", help="show the figures of a running program or of an event log",
+        description="Without LOG, shows how the memory of the programs that `thimble run` runs now "
+        "is made up; in a terminal, updates until they end or you press Ctrl-C. With LOG, shows "
+        "the figures of event logs (THIMBLE_CONF=log:PATH), also of programs that still run.")
     parser.add_argument("logs", nargs="*", metavar="LOG")
     parser.add_argument("--every", type=_seconds, metavar="SECONDS",
-                        help="look again and again at what runs (default in a terminal: 1)")
+                        help="update every SECONDS (default in a terminal: 1)")
     parser.add_argument("--json", action="store_true",
-                        help="one JSON object per line: for each log, or each device at each look")
+                        help="one JSON object per line: per log, or per device and update")
     parser.set_defaults(function=lambda options: _stats(parser, options))
 
 
@@ -38,7 +38,7 @@ def _seconds(value):
 
 def _stats(parser, options):
     if options.logs and options.every:
-        parser.error("--every is for programs that run: leave it out, or the logs")
+        parser.error("--every is for running programs: leave it out, or leave out the logs")
     if options.logs:
         return _of_logs(options)
     devices = live.read() or _wait_for_first()
@@ -57,7 +57,7 @@ def _stats(parser, options):
 
 
 def _wait_for_first():
-    """A program that has just begun has told nothing yet."""
+    """Waits for a program that has just begun to write its first figures."""
     until = time.monotonic() + 2
     while live.folders() and time.monotonic() < until:
         time.sleep(0.1)
@@ -81,7 +81,7 @@ def _bar():
 
 
 def _follow(devices, every, as_json):
-    """Until nothing runs any more."""
+    """Shows the devices until no program runs."""
     if as_json or not sys.stdout.isatty():
         while devices:
             _show_once(devices, as_json)

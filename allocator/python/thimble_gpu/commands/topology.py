@@ -28,7 +28,7 @@ def _topology(_):
 
 
 def read():
-    """The text. If that fails, writes one line to standard error and returns None."""
+    """Returns the text. On failure, writes one line to standard error and returns None."""
     try:
         return topology(Gpus(), Tree()) + host_memory()
     except HarmonyError as error:

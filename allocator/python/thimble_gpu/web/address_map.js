@@ -1,5 +1,5 @@
-// The home addresses at one instant, row by row, and below them the stitched blocks: each a bar
-// made of the pieces that it shows side by side. Lines lead from the pieces to where they are.
+// Draws the home addresses at one instant, row by row, and below them the stitched blocks: each is
+// a bar of its pieces, and lines lead from the pieces to their places at home.
 "use strict";
 
 class AddressMap {
@@ -39,28 +39,29 @@ class AddressMap {
   }
 
   tell() {
-    const {map, stitched, blocks} = this, told = [];
+    const {map, stitched, blocks} = this, sentences = [];
     if (!map.chunk) {
-      byId("map-words").textContent = "This log is of version 1: it does not tell where memory is "
-        + "mapped. Logs of this version of Thimble do.";
+      byId("map-words").textContent = "This log has version 1, which does not record where memory "
+        + "is mapped. Logs of this version of Thimble do.";
       return;
     }
     const away = blocks.filter(block => block.away).length;
     const mapped = map.slots.size * map.chunk;
-    told.push(size(mapped) + " in " + count(map.slots.size) + " slots of " + size(map.chunk)
+    sentences.push(size(mapped) + " in " + count(map.slots.size) + " slots of " + size(map.chunk)
       + " are mapped at home; " + count(blocks.length) + " blocks use them.");
     const pieces = stitched.reduce((sum, block) => sum + block.pieces.length, 0);
-    told.push(stitched.length ? count(stitched.length) + " of the blocks are stitched, from "
+    sentences.push(stitched.length ? count(stitched.length) + " of the blocks are stitched, from "
       + count(pieces) + " pieces." : "No block is stitched at this moment.");
-    if (away) told.push(count(away) + " blocks are on the host: their addresses have no memory.");
-    byId("map-words").textContent = told.join(" ");
+    if (away)
+      sentences.push(count(away) + " blocks are on the host; their addresses have no memory.");
+    byId("map-words").textContent = sentences.join(" ");
   }
 
   layOut() {
     const {map} = this;
     const width = Math.max(this.canvas.parentElement.clientWidth - this.left - 8, 100);
     const slots = Math.max(Math.ceil(map.end / (map.chunk || 1)), 1);
-    // Few enough rows to see at once; slots as wide as that allows.
+    // Choose few enough rows to see all at once, with slots as wide as possible.
     const least = Math.min(8, Math.ceil(slots / 8));
     const wanted = clamp(Math.ceil(slots / Math.floor(width / 9)), least, 28);
     this.perRow = Math.ceil(slots / wanted) * (map.chunk || 1);
@@ -136,7 +137,7 @@ class AddressMap {
     context.globalAlpha = 1;
   }
 
-  // Where chunks begin, if there is room to see that.
+  // Marks where chunks begin, if there is room.
   drawBorders(context) {
     const {map} = this;
     if ((this.canvas.clientWidth - this.left) / (this.perRow / map.chunk) < 3) return;
@@ -231,7 +232,7 @@ class AddressMap {
     this.hot = block;
     this.redraw();
   }
-  // Up and down go through the stitched blocks.
+  // The up and down keys select stitched blocks.
   key(event) {
     const by = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (!by || !this.bars.length) return;

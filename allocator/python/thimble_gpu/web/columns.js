@@ -1,4 +1,5 @@
-// The columns of numbers that a report is made of, as allocator/offline/logs/log_columns.h describes.
+// Reads the columns of numbers behind a report, which allocator/offline/logs/log_columns.h
+// describes.
 "use strict";
 
 async function inflated(base64) {
@@ -9,7 +10,7 @@ async function inflated(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// By name. Numbers beyond 2^53 do not occur: addresses have 48 bits.
+// The columns by name. Numbers stay below 2^53, because addresses have 48 bits.
 function unpack(bytes, columns) {
   const found = {};
   let at = 0;

@@ -1,11 +1,11 @@
-// What every page of Thimble shares: light and dark, the tip under the pointer, sizes and times in
-// words, canvases that are sharp, and a window on an axis that can be zoomed and moved.
+// Shared by all pages of Thimble: light and dark themes, the tip under the pointer, formatted sizes
+// and times, sharp canvases, and a view of an axis that can be zoomed and moved.
 "use strict";
 
 const byId = id => document.getElementById(id);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-// An element with properties and children; texts are children too.
+// Makes an element with properties and children; texts are children too.
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
@@ -14,7 +14,7 @@ function element(name, properties = {}, ...children) {
 
 // --- Words ---------------------------------------------------------------------------------------
 
-// The same words as `thimble stats` has, a half rounded to the even neighbour as there.
+// Formats sizes like `thimble stats`, also rounding halves to even.
 function size(bytes) {
   for (const [unit, factor] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]])
     if (bytes >= factor) return (toEven(100 * bytes / factor) / 100).toFixed(2) + " " + unit;
@@ -24,7 +24,7 @@ function toEven(number) {
   const whole = Math.floor(number), part = number - whole;
   return whole + (part > .5 || part === .5 && whole % 2 ? 1 : 0);
 }
-// Long names differ at their ends.
+// Shortens in the middle, because long names differ at their ends.
 const short = (text, most) => text.length <= most ? text
   : text.slice(0, Math.floor(most / 3)) + "…" + text.slice(Math.floor(most / 3) + 1 - most);
 const count = number => number.toLocaleString("en-US");
@@ -34,10 +34,10 @@ function duration(ns) {
   if (ns >= 1e6) return (ns / 1e6).toFixed(3) + " ms";
   return (ns / 1e3).toFixed(1) + " µs";
 }
-// Without zeros at the end.
+// Without trailing zeros.
 const roundDuration = ns => duration(ns).replace(/\.?0+ /, " ");
 
-// Round numbers between `from` and `until`, about so many.
+// Returns about `wanted` round numbers between `from` and `until`.
 function ticks(from, until, wanted) {
   const rough = (until - from) / wanted;
   if (!(rough > 0)) return [];
@@ -47,7 +47,7 @@ function ticks(from, until, wanted) {
   for (let i = Math.ceil(from / step); i * step <= until; ++i) found.push(i * step);
   return found;
 }
-// The same for bytes: in powers of two.
+// The same for bytes, in powers of two.
 function byteTicks(most, wanted) {
   const step = 2 ** Math.ceil(Math.log2(Math.max(most, 1) / wanted));
   return Array.from({length: Math.floor(most / step) + 1}, (_, i) => i * step);
@@ -81,8 +81,8 @@ addEventListener("keydown", event => {
 });
 theme.apply();
 
-// Colours for whoever comes first, second and so on; the last is for the rest. Told apart by people
-// who see colours differently, on white and on black.
+// Colours of the first layer, the second and so on; the last is for the rest. They can be told
+// apart on white and on black, also with colour blindness.
 const PALETTE = ["#3b7dd8", "#e08a1e", "#2a9d78", "#c95f9e", "#8c6bd1", "#c9b12a", "#4fb3d9",
   "#d9593d", "#7a9a3a", "#a5784f", "#5f7fa3", "#b48bc9"];
 const REST = "#8b949e";
@@ -106,8 +106,8 @@ const tip = {
 
 // --- Canvases ------------------------------------------------------------------------------------
 
-// Calls draw(context, width, height) now, and again when the size or the colours change. Returns
-// what draws it again.
+// Calls draw(context, width, height) now and whenever the size or the colours change. Returns a
+// function that draws again.
 function drawn(canvas, draw) {
   const redraw = () => {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
@@ -125,7 +125,7 @@ function drawn(canvas, draw) {
   return redraw;
 }
 
-// Text that is cut off where it would be wider.
+// Cuts off text that is wider than `width`.
 function fitted(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   let keep = Math.floor(text.length * width / context.measureText(text).width);
@@ -133,9 +133,10 @@ function fitted(context, text, width) {
   return keep > 0 ? text.slice(0, keep) + "…" : "";
 }
 
-// --- A window on an axis -------------------------------------------------------------------------
+// --- A view of an axis ---------------------------------------------------------------------------
 
-// What canvases with the same axis show of it. Wheel, drag and keys change it for all of them.
+// The part of an axis that all canvases with that axis show. Wheel, drag and keys change it for all
+// of them.
 class View {
   constructor(end, smallest) {
     this.end = end;
@@ -160,14 +161,14 @@ class View {
     this.set(this.from + by, this.until + by);
   }
 
-  // Another axis, all of it.
+  // Switches to another axis and shows all of it.
   reset(end, smallest) {
     this.end = end;
     this.smallest = smallest;
     this.all();
   }
 
-  // A canvas whose axis goes from `left` pixels to `right` pixels before its end.
+  // Adds a canvas whose axis begins at `left` pixels and ends `right` pixels before the right edge.
   attach(canvas, left, right, redraw, onClick = () => {}) {
     this.listeners.push(redraw);
     canvas.tabIndex = 0;

@@ -1,7 +1,7 @@
-// What happened to the memory of one device, and its state at any instant.
+// The history of one device's memory, and its state at any instant.
 //
-// An *instant* is how many allocations and frees have happened: from 0 to ops. Blocks and groups
-// have the numbers they have in the columns.
+// An *instant* is the number of allocations and frees that have happened, from 0 to ops. Blocks and
+// groups have the same numbers as in the columns.
 "use strict";
 
 const KIND = {};  // numbers of the kinds of marks, from the report
@@ -27,9 +27,9 @@ class History {
     this.address = summedUp(address);
     this.bytes = columns["block.bytes"];
     this.group = Int32Array.from(columns["block.group"]);
-    this.born = new Int32Array(this.blocks);  // the instant from which it is there
+    this.born = new Int32Array(this.blocks);  // the instant of its allocation
     this.died = new Int32Array(this.blocks).fill(this.ops + 1);
-    this.blockOf = new Int32Array(this.ops);  // of an op; ~block if that is freed
+    this.blockOf = new Int32Array(this.ops);  // block of an op; ~block for a free
     this.total = new Float64Array(this.ops + 1);  // bytes in use at every instant
     const what = columns["op.what"];
     for (let i = 0, next = 0; i < this.ops; ++i) {
@@ -51,8 +51,8 @@ class History {
     this.moves = this.marksOf(KIND.evict, KIND.fetch);
   }
 
-  // TensorFlow counts every op that Python calls by itself as a step. Those that people mean are
-  // the large ones; without any, an empty list.
+  // TensorFlow counts every op that Python calls by itself as a step. This keeps the large steps,
+  // which are those that people mean; the list may be empty.
   largeSteps(steps) {
     const blocksAt = mark => upperBound(this.born, this.marks.at[mark] ?? this.ops);
     const sizes = steps.map((mark, i) => blocksAt(steps[i + 1]) - blocksAt(mark));
@@ -60,7 +60,7 @@ class History {
     return most < 32 ? [] : steps.filter((_, i) => sizes[i] >= most / 8);
   }
 
-  // Numbers of the marks of some kinds, in their order.
+  // Numbers of all marks of the given kinds, in order.
   marksOf(...kinds) {
     const found = [];
     for (let i = 0; i < this.marks.kind.length; ++i)
@@ -74,9 +74,9 @@ class History {
   }
 
   timeOf(instant) { return instant ? this.time[instant - 1] : 0; }
-  // The instant at a time: all that happened up to then has happened.
+  // The instant at a time, after everything that happened until then.
   instantAt(time) { return upperBound(this.time, time); }
-  // Which step, from 1; 0 before the first.
+  // The number of the step, from 1; 0 before the first.
   stepAt(instant) { return upperBound(this.steps, instant, i => this.marks.at[i]); }
 
   liveBlocks(instant) {
@@ -87,7 +87,7 @@ class History {
     return found;
   }
 
-  // Bytes, blocks and the oldest of them for every group that holds something, most bytes first.
+  // Bytes, blocks and the oldest block of every group that holds memory, most bytes first.
   holders(instant) {
     const found = new Map();
     for (const block of this.liveBlocks(instant)) {
@@ -104,7 +104,7 @@ class History {
     return [...found.values()].sort((a, b) => b.bytes - a.bytes);
   }
 
-  // How long a block is there, in words that mean something to who trains.
+  // The lifetime of a block, as an index into LIFETIMES.
   lifetimeOf(block) {
     if (this.died[block] > this.ops) return 0;
     return this.steps.length > 1
@@ -113,7 +113,7 @@ class History {
 }
 const LIFETIMES = ["stays until the end", "outlives a step", "comes and goes within a step"];
 
-// Functions that TensorFlow calls, one in the other, have this before the names of their ops.
+// TensorFlow puts this before the names of ops in nested functions.
 const WRAPPERS = /^((Stateful)?PartitionedCall(_\d+)?\/)+/;
 const scopesOf = group => group.kind === "name"
   ? group.name.replace(WRAPPERS, "").split("/").filter(part => part)
@@ -126,7 +126,7 @@ function labelOf(group) {
   return "blocks of " + size(Number(group.value)) + " without a name";
 }
 
-// How many of the sorted numbers are up to `value`.
+// How many of the sorted numbers are at most `value`.
 function upperBound(numbers, value, valueOf = number => number) {
   let low = 0, high = numbers.length;
   while (low < high) {
@@ -137,18 +137,18 @@ function upperBound(numbers, value, valueOf = number => number) {
   return low;
 }
 
-// Values that stay until the next one.
+// Values over time, each valid until the next one.
 class Series {
   constructor(instants, times, values) { Object.assign(this, {instants, times, values}); }
   at(instant) { return this.values[upperBound(this.instants, instant) - 1] ?? 0; }
   most() { return this.values.reduce((most, value) => Math.max(most, value), 0); }
 }
 
-// Where numbers are highest and lowest in any interval, without looking at all of them.
+// Finds the highest and lowest numbers of any interval without reading all of them.
 class Extremes {
   constructor(values) {
     this.values = values;
-    this.size = 64;  // numbers under one of the level above
+    this.size = 64;  // numbers summed up by one number of the level above
     const groups = Math.ceil(values.length / this.size);
     this.most = new Int32Array(groups);
     this.least = new Int32Array(groups);

@@ -1,4 +1,4 @@
-// Who holds the memory at the chosen instant: a table that can be sorted, and an icicle by scopes.
+// Shows who holds the memory at the chosen instant: a sortable table, and an icicle by scopes.
 "use strict";
 
 class HoldersTable {
@@ -42,8 +42,7 @@ class HoldersTable {
   }
 }
 
-// Scopes are the parts of a name between slashes. The widest first, so that pictures of two
-// instants can be compared.
+// Draws scopes, the parts of names between slashes; the widest come first.
 class Icicle {
   constructor(history) {
     this.history = history;
@@ -65,7 +64,7 @@ class Icicle {
     this.zoom(null);
   }
 
-  // To a box, or with nothing to all of it.
+  // Zooms to a box; without one, shows everything.
   zoom(box) {
     this.from = box?.node ?? this.root;
     const depth = node => 1 + Math.max(0, ...[...node.children.values()].map(depth));
@@ -110,7 +109,7 @@ class Icicle {
   }
 }
 
-// The same name has the same colour, wherever it is.
+// The same name has the same colour everywhere.
 function colorOfName(name) {
   let hash = 7;
   for (const letter of name.replace(/_?\d+$/, "")) hash = hash * 31 + letter.codePointAt(0) | 0;

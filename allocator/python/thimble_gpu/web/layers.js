@@ -1,10 +1,10 @@
-// What the bytes in use are stacked by.
+// Stacks the bytes in use by layers.
 "use strict";
 
 const MOST_LAYERS = 11;  // besides the rest
 const THE_REST = "the rest";
 
-// Bytes of some layers at any instant: a layer is given for every block.
+// Bytes of each layer at any instant; every block belongs to a layer.
 class Layers {
   constructor(history, layerOf, names) {
     this.history = history;
@@ -25,7 +25,7 @@ class Layers {
     if (block >= 0) bytes[this.layerOf[block]] += sizes[block];
     else bytes[this.layerOf[~block]] -= sizes[~block];
   }
-  // Valid until the next call. Cheap where instants follow each other.
+  // The result is valid until the next call. Successive instants are cheap.
   at(instant) {
     const save = Math.floor(instant / this.spacing), width = this.names.length;
     if (instant < this.instant || save * this.spacing > this.instant) {
@@ -37,7 +37,7 @@ class Layers {
   }
 }
 
-// The ways to stack: the scopes of who asked, who asked, how long it stays.
+// The ways to stack: by scope, by op, by lifetime.
 const STACKS = {
   scope: history => {
     const alike = new ScopeTree(history).cut(MOST_LAYERS);
@@ -53,7 +53,7 @@ const STACKS = {
   },
 };
 
-// Those that hold most at the peak have layers of their own.
+// The largest holders at the peak get layers of their own.
 function byGroup(history, nameOf) {
   const names = history.groups.map(nameOf), held = new Map();
   for (const holder of history.holders(history.peak))

@@ -1,4 +1,4 @@
-// Where memory is mapped at one instant: chunks at home, and the runs of aliases.
+// The mappings at one instant: chunks at home, and runs of aliases.
 "use strict";
 
 class Mappings {
@@ -6,7 +6,7 @@ class Mappings {
     const {marks} = history;
     this.chunk = 0;  // bytes of a slot
     this.base = 0;   // address of home
-    this.end = 0;    // of what was ever mapped, from base
+    this.end = 0;    // end of everything that was ever mapped, from base
     this.slots = new Map();  // number of a slot to bytes of its chunk if that begins there, else 0
     this.aliases = new Map();  // address of a run to {address, bytes, home}
     for (let i = 0; i < marks.kind.length; ++i) {
@@ -44,8 +44,8 @@ class Mappings {
     for (let i = 0; i < bytes / this.chunk; ++i) visit(first + i, i * this.chunk);
   }
 
-  // What a block is made of, as {from, bytes} at home, in the order of its bytes. Nothing if the
-  // log does not tell.
+  // The pieces of a block as {from, bytes} at home, in the order of its bytes; empty if the log
+  // does not record them.
   piecesOf(address, bytes) {
     const offset = address - this.base;
     if (offset >= 0 && offset < Math.max(this.end, 1)) return [{from: offset, bytes}];

@@ -1,5 +1,5 @@
-// Planned against actual: the blocks of one step where they were, as the plan that served wanted
-// it or not. Events go to the right, addresses up; where the plan has no place is left out.
+// Draws the blocks of one planned step where they actually were, and whether the plan wanted them
+// there. Events go right, addresses go up; addresses without planned places are left out.
 "use strict";
 
 const PLANNED = {left: 76, right: 12, top: 20, bottom: 22};
@@ -20,8 +20,8 @@ class PlannedStep {
     this.show(history.ops);
   }
 
-  // Every plan, and the gaps between them, in which none serves. A site that moves while one does
-  // has two places in it.
+  // Lists every plan, and the gaps in which none serves. A site that moves during a plan has two
+  // places in it.
   findPlans() {
     const {marks} = this.history, plans = [];
     for (const i of this.history.marksOf(KIND.planned, KIND.place)) {
@@ -34,7 +34,7 @@ class PlannedStep {
     return plans;
   }
 
-  // Every step that began with a plan; of a program without steps, all that each plan served.
+  // Lists every step that began with a plan; without steps, everything that each plan served.
   findSpans() {
     const {history, plans} = this;
     const steps = history.steps.map((mark, i) => {
@@ -47,7 +47,7 @@ class PlannedStep {
     return (steps.length ? steps : all).filter(span => span.plan?.sites.length);
   }
 
-  // The step of an instant, if it began with a plan; else the last one that did.
+  // The step of an instant if it began with a plan, otherwise the last step that did.
   show(instant) {
     this.span = this.spans.find(span => span.from <= instant && instant < span.until)
       ?? this.spans.at(-1);
@@ -56,13 +56,13 @@ class PlannedStep {
     this.redraw();
   }
 
-  // Those that came in the step, and those that were in the plan's memory before.
+  // The blocks that came in the step, and those that were in the plan's memory before.
   blocksOf({plan, from, until}) {
     const {history} = this, {address, bytes, born, died, group, groups} = history;
     const sites = plan.sites.filter(site => site.at <= until);
     this.memory = new PlanMemory(sites);
-    // By who asks, where that is known, and by size: a block that has no name is in a group of its
-    // size, before it was rounded.
+    // Keys requests by caller, if known, and by size. Blocks without a name are grouped by size
+    // before rounding.
     const nameOf = (group, place, bytes) => (groups[group].kind === "name"
       || groups[group].kind === "key" ? group : "") + " " + place + " " + bytes;
     const places = new Set(sites.map(site => nameOf(site.group, site.address, site.bytes)));
@@ -90,13 +90,13 @@ class PlannedStep {
     let words = count(figures.plan_hits) + " of " + count(figures.plan_requests)
       + " requests were at their planned place ("
       + percent(figures.plan_hits / (figures.plan_requests || 1)) + "), "
-      + count(figures.plan_repeats) + " at the same address as the time before.";
+      + count(figures.plan_repeats) + " at the same address as in the previous step.";
     if (this.span)
       words += (this.span.number ? " Below is step " + count(this.span.number) + ", with "
         : " Below is all that the last plan served: ") + count(planned + elsewhere + outside)
         + " new blocks: " + count(planned) + " where the plan has them, " + count(elsewhere)
-        + " elsewhere in its memory, " + count(outside) + " outside: small ones, which are not "
-        + "planned, and what the plan does not know.";
+        + " elsewhere in its memory, " + count(outside) + " outside: small blocks, which plans omit, "
+        + "and requests that are new to the plan.";
     byId("plan-words").textContent = words;
     byId("plan-legend").hidden = !this.span;
   }
@@ -167,7 +167,7 @@ class PlannedStep {
   }
 }
 
-// The memory that places of a plan are in, without the gaps between them.
+// The memory of a plan's places, without the gaps between them.
 class PlanMemory {
   constructor(sites) {
     this.runs = [];  // {from, until, offset}
@@ -180,7 +180,7 @@ class PlanMemory {
       this.bytes = this.runs.at(-1).offset + this.runs.at(-1).until - this.runs.at(-1).from;
     }
   }
-  // Null for an address outside.
+  // Null for an address outside of the plan.
   offsetOf(address) {
     const run = this.runs[upperBound(this.runs, address, each => each.from) - 1];
     return run && address < run.until ? run.offset + address - run.from : null;

@@ -1,5 +1,5 @@
-// Puts the parts of a report together. One instant is chosen at a time; the table, the icicle and
-// the map show it.
+// Assembles the parts of a report. One instant is chosen; the table, the icicle and the map show
+// it.
 "use strict";
 
 async function openReport() {
@@ -52,14 +52,14 @@ async function openReport() {
   const swaps = new Swaps(history, timeline);
   showRefusals(history, choose);
   addEventListener("resize", () => parts.map.layOut());
-  // For whoever looks at the page from outside.
+  // For tests and other programs that inspect the page.
   window.thimble = {report, history, view, timeline, choose, swaps, ...parts};
   document.documentElement.dataset.ready = "yes";
 }
 
 openReport().catch(error => {
   byId("banners").append(element("p", {className: "banner bad", role: "alert"},
-    "This page cannot be shown: " + error.message
-    + ". It needs a browser of 2023 or later (Chromium 97, Firefox 113, Safari 16.4)."));
+    "This page cannot be displayed: " + error.message
+    + ". Use a browser of 2023 or later (Chromium 97, Firefox 113, Safari 16.4)."));
   throw error;
 });

@@ -1,11 +1,11 @@
-// Bytes by the scopes of names, the parts between slashes, as a tree.
+// Sums up bytes in a tree of scopes, the parts of names between slashes.
 "use strict";
 
-// Layers of a model that are alike differ by a number: block_1, block_2_1.
+// Similar layers of a model differ by a number: block_1, block_2_1.
 const withoutNumber = part => part.replace(/(_\d+)+$/, "");
 
 class ScopeTree {
-  // At an instant, the peak if none is given. Scopes that `nameOf` gives the same name are one.
+  // Sums up an instant, by default the peak. Merges scopes to which `nameOf` gives the same name.
   constructor(history, instant = history.peak, nameOf = withoutNumber) {
     this.nameOf = nameOf;
     this.root = this.node("all", "");
@@ -20,7 +20,8 @@ class ScopeTree {
 
   node(name, path) { return {name, path, bytes: 0, blocks: 0, children: new Map()}; }
 
-  // The nodes from the root to that of a group, as far as they are there or made now.
+  // The nodes from the root to a group's node, created if `makes`; without that, as far as they
+  // exist.
   path(group, makes = false) {
     const found = [this.root];
     for (const part of scopesOf(group).map(this.nameOf)) {
@@ -33,8 +34,8 @@ class ScopeTree {
     return found;
   }
 
-  // At most so many scopes that tell the most: the largest is replaced by those in it, again and
-  // again. Returns what gives the name of the scope that a group is in.
+  // Chooses at most `most` scopes by repeatedly replacing the largest with its children. Returns a
+  // function from a group to the name of its scope.
   cut(most) {
     const chosen = new Set([this.root]), done = new Set();
     const isWorthIt = child => child.bytes >= this.root.bytes * .02;

@@ -1,15 +1,15 @@
-// The parts of a report that are words and figures: banners, headline, refusals.
+// The texts and figures of a report: banners, headline, refusals.
 "use strict";
 
 function showBanners(history) {
-  const {report: {figures}, marks} = history, told = [];
+  const {report: {figures}, marks} = history, banners = [];
   const last = history.marksOf(KIND.oom).at(-1);
   if (last !== undefined && !wasServed(history, last))
-    told.push("Memory ran out at " + duration(marks.time[last]) + ": " + size(marks.bytes[last])
-      + " were not to be had. See below.");
-  if (figures.note) told.push(figures.note[0].toUpperCase() + figures.note.slice(1) + ".");
-  if (!figures.allocations) told.push("Nothing was allocated in this log.");
-  byId("banners").replaceChildren(...told.map(text =>
+    banners.push("Memory ran out at " + duration(marks.time[last]) + ": "
+      + size(marks.bytes[last]) + " requested and refused. See below.");
+  if (figures.note) banners.push(figures.note[0].toUpperCase() + figures.note.slice(1) + ".");
+  if (!figures.allocations) banners.push("This log has no allocations.");
+  byId("banners").replaceChildren(...banners.map(text =>
     element("p", {className: "banner", role: "alert"}, text)));
 }
 
@@ -20,14 +20,14 @@ function showHeadline(history) {
       element("strong", {}, value), element("span", {className: "quiet"}, note));
   const inAdvance = figures.reserved_at_start >= figures.peak_reserved && figures.peak_reserved > 0;
   const cards = [
-    card("Peak in use", size(figures.peak_in_use), count(figures.peak_in_use) + " bytes asked for"),
-    card("Reserved", size(figures.peak_reserved), inAdvance ? "taken in advance"
+    card("Peak in use", size(figures.peak_in_use), count(figures.peak_in_use) + " bytes requested"),
+    card("Reserved", size(figures.peak_reserved), inAdvance ? "preallocated"
       : size(figures.reserved_at_peak) + " at the peak"),
-    card("Fragmentation", inAdvance ? "not known" : figures.fragmentation.toFixed(1) + " %",
-      inAdvance ? "all memory was taken in advance" : "of what is reserved at the peak"),
+    card("Fragmentation", inAdvance ? "unknown" : figures.fragmentation.toFixed(1) + " %",
+      inAdvance ? "all memory was preallocated" : "of the memory reserved at the peak"),
     bfc.bytes ? card("BFC would need", size(bfc.bytes), bfc.note,
       bfc.bytes > figures.reserved_at_peak ? "good" : "")
-      : card("BFC would need", "not known", bfc.note),
+      : card("BFC would need", "unknown", bfc.note),
     card("Stitched", count(figures.stitches), "blocks made of pieces"),
     card("Steps", count(figures.steps), (history.steps.length && history.steps.length
       < figures.steps ? count(history.steps.length) + " of them large; " : "")
@@ -47,7 +47,7 @@ function showHeadline(history) {
   byId("headline").replaceChildren(...cards);
 }
 
-// Where the memory went, in two sentences.
+// Says in two sentences where the memory went.
 function tellPeak(history) {
   const {peak, total} = history, [first] = history.holders(peak);
   if (!first) return "";
@@ -60,19 +60,19 @@ function tellPeak(history) {
     + (step ? ", in step " + count(step) + " of " + count(history.steps.length) : "")
     + ". The largest holder is " + first.label + " with " + size(first.bytes) + " ("
     + percent(first.bytes / total[peak]) + "). " + (history.steps.length > 1
-      ? part + " of the peak outlives a step: weights, the optimizer's state, what the program "
-        + "keeps. The rest comes and goes within one: activations and gradients."
+      ? part + " of the peak outlives a step: weights, the optimizer's state and what the program "
+        + "keeps. The rest lives within a step: activations and gradients."
       : part + " of the peak is still held at the end of the log.");
 }
 
-// What steps leave behind, if that grows: what somebody keeps without meaning to.
+// Warns if the memory held between steps grows: the program may keep something by mistake.
 function tellGrowth(history) {
   const kept = history.steps.map(mark => history.total[history.marks.at[mark]]);
   if (kept.length < 8) return "";
   const before = kept[Math.floor(kept.length / 4)], after = kept.at(-1);
   if (after < 1.25 * before || after - before < .05 * history.total[history.peak]) return "";
-  return " What is held between steps has grown from " + size(before) + " to " + size(after)
-    + ": look for what the program keeps from one step to the next.";
+  return " Memory held between steps has grown from " + size(before) + " to " + size(after)
+    + ": check what the program keeps from one step to the next.";
 }
 
 const MOST_REFUSALS = 20;
@@ -91,13 +91,13 @@ function showRefusals(history, choose) {
     return element("article", {className: served ? "refusal" : "refusal bad"},
       element("p", {}, element("strong", {}, size(marks.bytes[i]) + " were refused at "
         + duration(marks.time[i])), " " + asked + ". " + (served
-        ? "The same request was served later." : last ? "It was not served any more: this is how "
-        + "the run ended, or what it had to do without." : "It was not served.") + " ", show),
+        ? "The same request was served later." : last ? "It was never served: the run "
+        + "ended here or continued without this memory." : "It was not served.") + " ", show),
       element("pre", {}, texts[marks.address[i]] ?? ""));
   }));
 }
 
-// Whether somebody got later what was refused; requests are rounded up, by a chunk at most.
+// Whether a later request of the same kind was served; sizes are rounded up, by at most a chunk.
 function wasServed(history, mark) {
   const {marks} = history, bytes = marks.bytes[mark], group = marks.key[mark];
   const slack = Math.max(marks.key[history.marksOf(KIND.limit)[0]] ?? 0, 256);

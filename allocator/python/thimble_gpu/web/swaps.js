@@ -1,5 +1,5 @@
-// What left the device, when it came back, and whether anybody waited for it. One row for each of
-// those who asked for the blocks, on the axis of the timeline.
+// Draws which blocks left the device, when they came back, and whether an op waited for them. Each
+// op that requested blocks has a row, on the axis of the timeline.
 "use strict";
 
 class Swaps {
@@ -19,7 +19,7 @@ class Swaps {
     this.canvas.addEventListener("pointermove", event => this.hover(event));
   }
 
-  // From leaving to coming back, to its free, or to the end of the log.
+  // A trip lasts until the block comes back or is freed, or until the log ends.
   findTrips() {
     const {history} = this, {marks} = history, open = new Map(), trips = [];
     for (const i of history.moves) {
@@ -56,8 +56,8 @@ class Swaps {
     byId("swap-words").textContent = size(figures.swap_out_bytes) + " left the device, "
       + size(figures.swap_in_bytes) + " came back; at most " + size(figures.peak_swapped)
       + " were on the host. Of " + count(this.trips.length) + " trips, " + count(back.length)
-      + " came back, " + count(late.length) + " of them when an op waited already ("
-      + duration(figures.swap_wait_ns) + " in all)" + (this.trips.length > back.length
+      + " came back, " + count(late.length) + " of them while an op was waiting ("
+      + duration(figures.swap_wait_ns) + " in total)" + (this.trips.length > back.length
         ? "; the others ended with a free or with the log." : ".");
   }
 
@@ -111,7 +111,7 @@ class Swaps {
         + duration(marks.stream[trip.left]));
       lines.push(trip.back === null ? "did not come back" : "back at "
         + duration(marks.time[trip.back]) + ", copied in " + duration(marks.stream[trip.back])
-        + (trip.late ? ": an op waited for it" : ": nobody waited"));
+        + (trip.late ? ": an op waited for it" : ": no op waited"));
     }
     tip.show(event, lines.join("\n"));
   }

@@ -1,7 +1,7 @@
-// Live bytes over time, stacked; reserved, limit and bytes on the host as lines.
+// Draws live bytes over time, stacked, with lines for reserved, limit and bytes on the host.
 //
-// Every column of pixels shows the highest moment in it, made of what was there then, and how low
-// it was meanwhile: nothing is averaged, and a zoom to single events shows every one.
+// Every column of pixels shows its highest moment, with the layers at that moment, and its lowest
+// value. Nothing is averaged; zooming in to single events shows each one.
 "use strict";
 
 const TIMELINE = {left: 76, right: 12, top: 22, bottom: 26};
@@ -32,13 +32,13 @@ class Timeline {
     this.redraw?.();
   }
 
-  // Which axis shows more: that of events, where most of them come in little of the time.
+  // Chooses the axis that shows more: events, if most of them fall into a small part of the time.
   betterAxis() {
     const bins = new Float64Array(64), {time, ops, end} = this.history;
     for (let i = 0; i < ops; ++i) bins[Math.min(Math.floor(time[i] / end * 64), 63)] += 64 / ops;
     return bins.filter(share => share > .1).length < 20 ? "events" : "time";
   }
-  // Time, or events one by one: the same width for each.
+  // Switches to time, or to events of equal width.
   setAxis(axis) {
     this.axis = axis;
     if (axis === "time") this.view.reset(this.history.end, 100);
@@ -64,7 +64,7 @@ class Timeline {
     return this.axis === "time" ? this.history.instantAt(value)
       : clamp(Math.floor(value), 0, this.history.ops);
   }
-  // All instants that the column of pixels at x shows.
+  // The instants in the column of pixels at x.
   columnAt(x) {
     return [this.instantOf(this.valueAt(x)), this.instantOf(this.valueAt(x + 1))];
   }
@@ -109,7 +109,7 @@ class Timeline {
     context.textAlign = "left";
   }
 
-  // From the lowest layer to the highest; a lighter part above where it was lower meanwhile.
+  // Draws the layers from the lowest to the highest, paler above the lowest value of the column.
   drawLayers(context, low, y) {
     if (!this.layers.names.length) return;
     const {extremes, total} = this.history, columns = Math.ceil(this.width());
@@ -146,7 +146,7 @@ class Timeline {
     context.strokeStyle = theme.color("quiet");
     context.fillStyle = theme.color("quiet");
     context.lineWidth = .6;
-    let free = 0, shownUntil = 0;  // where the last text ends, and where the last line is
+    let free = 0, shownUntil = 0;  // end of the last text, and position of the last line
     shown.forEach((x, i) => {
       if (x < TIMELINE.left || x > TIMELINE.left + this.width()) return;
       if (x < shownUntil + 5) return;
@@ -174,7 +174,7 @@ class Timeline {
       context.lineTo(x, y(values[i]));
     }
     context.lineTo(TIMELINE.left + this.width(), y(this.lastOf(places, values)));
-    if (!dash.length) {  // a rim, to be seen on every colour
+    if (!dash.length) {  // a rim that is visible on every colour
       context.strokeStyle = theme.color("back");
       context.lineWidth = 3.6;
       context.stroke();
