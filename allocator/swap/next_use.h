@@ -16,11 +16,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "allocator/base/ids.h"
 
 namespace thimble {
 
-// A number of ops since the beginning.
-using OpTime = std::uint64_t;
+// When an op began. What lies between two of them is a number of ops.
+using OpTime = Position<struct OpLine>;
 
 class NextUse {
  public:
@@ -40,13 +41,13 @@ class NextUse {
   // When a block will be used again whose last use was `use` at `then`. What is not known, or was
   // wrong, is expected to take as long again as it has taken so far.
   OpTime Guess(Use use, OpTime then) const {
-    const OpTime guess = use == kUnknown ? 0 : then + gaps_[use];
+    const OpTime guess = use == kUnknown ? OpTime() : then + gaps_[use];
     return guess > now_ ? guess : now_ + (now_ - then) + 1;
   }
   OpTime now() const { return now_; }
   // The longest time between two uses since it was asked last: some blocks are used once or twice
   // per step, so it is about a step.
-  OpTime TakeLongestGap() { return std::exchange(longest_gap_, 0); }
+  std::uint64_t TakeLongestGap() { return std::exchange(longest_gap_, 0); }
 
  private:
   struct Op {
@@ -61,8 +62,8 @@ class NextUse {
 
   absl::flat_hash_map<std::uint64_t, Op> ops_;
   std::vector<std::uint32_t> gaps_;  // by use: ops until the next one; 0: not known
-  OpTime now_ = 0;
-  OpTime longest_gap_ = 0;
+  OpTime now_;
+  std::uint64_t longest_gap_ = 0;
 };
 
 }  // namespace thimble

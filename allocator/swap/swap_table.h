@@ -21,7 +21,6 @@
 #include "allocator/base/ids.h"
 #include "allocator/swap/next_use.h"
 #include "allocator/swap/swap_state.h"
-#include "allocator/vmm/alias_space.h"
 
 namespace thimble {
 
@@ -29,10 +28,10 @@ using SwapId = std::uint32_t;
 inline constexpr SwapId kNoSwap = ~SwapId{0};
 
 struct SwapBlock {
-  Address address = 0;   // 0: no block has this id now
-  Extent movable;        // the addresses of the part that can leave
+  Address address;       // none: no block has this id now
+  AddressRange movable;  // the part that can leave
   void* host = nullptr;  // its bytes there
-  OpTime used_at = 0;
+  OpTime used_at;
   NextUse::Use use = NextUse::kUnknown;  // its last one
   StreamId stream{};                     // of its last use
   std::uint32_t pins = 0;
@@ -47,7 +46,7 @@ struct SwapBlock {
 class SwapTable {
  public:
   // A new block of `op`, which fills it: it stays until it was touched.
-  void Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step);
+  void Add(Address address, AddressRange movable, std::uint64_t op, std::uint64_t step);
   // kNoSwap for every other address.
   SwapId Find(Address address) const {
     const auto it = ids_.find(address);
@@ -85,7 +84,7 @@ class SwapTable {
   // The block on the host that will be used again first; kNoSwap if there is none. O(blocks there).
   SwapId NearestNextUse() const;
   OpTime now() const { return next_use_.now(); }
-  OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
+  std::uint64_t TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
   // Next states. Whoever calls them moves the bytes.
   void BeginEvict(SwapId id, void* host);
@@ -101,7 +100,7 @@ class SwapTable {
   template <typename Visit>
   void ForEachOnHost(Visit visit) const {
     for (const SwapBlock& block : blocks_) {
-      if (block.address == 0) continue;
+      if (!block.address) continue;
       if (block.state == SwapState::kOnHost || block.state == SwapState::kFetching) visit(block);
     }
   }
