@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<thimble_arena>> CreateArena(const char* text) {
   THIMBLE_ASSIGN_OR_RETURN(
       created->arena, Arena::Create(options.arena, created->driver.get(), created->nvtx.get()));
   if (options.nvtx) {
-    for (const Extent& range : created->arena->AddressRanges()) {
+    for (const AddressRange& range : created->arena->AddressRanges()) {
       created->nvtx->AddRange(range.begin, range.bytes());
     }
   }
@@ -90,8 +90,7 @@ thimble_status With(thimble_arena* arena, Body body) {
 // Mostly few enough for the stack.
 absl::InlinedVector<Address, 16> Addresses(const void* const* blocks, size_t count) {
   absl::InlinedVector<Address, 16> addresses(count);
-  std::transform(blocks, blocks + count, addresses.begin(),
-                 [](const void* block) { return reinterpret_cast<Address>(block); });
+  std::transform(blocks, blocks + count, addresses.begin(), ToAddress);
   return addresses;
 }
 
@@ -117,7 +116,7 @@ thimble_stats ToC(const ArenaStats& stats) {
 }
 
 thimble_block_info ToC(const BlockInfo& info) {
-  return {0, info.bytes, info.key, info.seams, info.address};
+  return {0, info.bytes, info.key, info.seams, info.address.value()};
 }
 
 thimble_oom ToC(const OomReport& report) {
@@ -158,7 +157,6 @@ static_assert(static_cast<int>(OomKind::kNone) == THIMBLE_OOM_NONE &&
 }  // namespace
 }  // namespace thimble
 
-using thimble::Address;
 using thimble::Arena;
 using thimble::Guard;
 using thimble::NullArgument;
@@ -268,15 +266,14 @@ thimble_status thimble_allocate_in_step(thimble_arena* arena, size_t bytes, size
     const auto address =
         own.Allocate({bytes, alignment, StreamId{stream}, key, step, long_lived != 0});
     if (!address.ok()) return address.status();
-    *block = reinterpret_cast<void*>(*address);
+    *block = thimble::ToPointer(*address);
     return absl::OkStatus();
   });
 }
 
 thimble_status thimble_free(thimble_arena* arena, void* block, uint64_t stream) {
-  return With(arena, [&](Arena& own) {
-    return own.Free(reinterpret_cast<Address>(block), StreamId{stream});
-  });
+  return With(arena,
+              [&](Arena& own) { return own.Free(thimble::ToAddress(block), StreamId{stream}); });
 }
 
 thimble_status thimble_forget_stream(thimble_arena* arena, uint64_t stream) {
@@ -310,7 +307,7 @@ thimble_status thimble_expose(thimble_arena* arena, const void* const* blocks, s
 thimble_status thimble_query(thimble_arena* arena, const void* block, thimble_block_info* info) {
   if (info == nullptr) return NullArgument("info");
   return With(arena, [&](Arena& own) -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.Query(reinterpret_cast<Address>(block)));
+    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.Query(thimble::ToAddress(block)));
     return thimble::CopyOut(thimble::ToC(known), info);
   });
 }
@@ -319,7 +316,7 @@ thimble_status thimble_query_inside(thimble_arena* arena, const void* address,
                                     thimble_block_info* info) {
   if (info == nullptr) return NullArgument("info");
   return With(arena, [&](Arena& own) -> absl::Status {
-    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.QueryInside(reinterpret_cast<Address>(address)));
+    THIMBLE_ASSIGN_OR_RETURN(const auto known, own.QueryInside(thimble::ToAddress(address)));
     return thimble::CopyOut(thimble::ToC(known), info);
   });
 }
@@ -329,7 +326,8 @@ thimble_status thimble_get_addresses(thimble_arena* arena, thimble_addresses* ad
   return With(arena, [&](Arena& own) {
     const auto [home, alias] = own.AddressRanges();
     return thimble::CopyOut(
-        thimble_addresses{0, home.begin, home.bytes(), alias.begin, alias.bytes()}, addresses);
+        thimble_addresses{0, home.begin.value(), home.bytes(), alias.begin.value(), alias.bytes()},
+        addresses);
   });
 }
 

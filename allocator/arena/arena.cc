@@ -25,7 +25,7 @@ absl::Status BadAlignment(Bytes alignment) {
 
 absl::Status FreedTwice(Address address) {
   return absl::InvalidArgumentError(
-      absl::StrFormat("%#x is free already: it was freed twice", address));
+      absl::StrFormat("%#x is free already: it was freed twice", address.value()));
 }
 
 // The chunk size and limit that go with a driver.
@@ -117,7 +117,7 @@ absl::StatusOr<Address> Arena::Allocate(const Request& request) {
     const int size_class = SizeClassOf(request.bytes);
     if (const Address address = rack_.Mine()->Pop(size_class, request.stream)) {
       marks_->SetInUse(address - home_base_, size_class);
-      Report(EventKind::kAllocate, address, request.bytes, request.stream, request.key);
+      Report(EventKind::kAllocate, address.value(), request.bytes, request.stream, request.key);
       return address;
     }
   }
@@ -125,7 +125,7 @@ absl::StatusOr<Address> Arena::Allocate(const Request& request) {
 }
 
 absl::StatusOr<Address> Arena::AllocateSlow(const Request& asked) {
-  if (asked.bytes == 0) return Address{0};
+  if (asked.bytes == 0) return Address();
   if (asked.alignment > HomeSpace::kAlignment ||
       (asked.alignment != 0 && !IsPowerOfTwo(asked.alignment))) {
     return BadAlignment(asked.alignment);
@@ -162,7 +162,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(const Request& asked) {
     ReportSwap();
     if (reported_oom_.bytes == request.bytes) reported_oom_ = {};
   }
-  Report(EventKind::kAllocate, *address, asked.bytes, asked.stream, asked.key);
+  Report(EventKind::kAllocate, address->value(), asked.bytes, asked.stream, asked.key);
   WriteStats();
   return address;
 }
@@ -250,7 +250,7 @@ absl::Status Arena::Free(Address address, StreamId stream) {
     const SmallMarks::Mark mark = MarkAt(address);
     if (mark.state == SmallMarks::State::kCached) return FreedTwice(address);
     if (mark.state == SmallMarks::State::kInUse) {
-      const auto report = [&] { Report(EventKind::kFree, address, 0, stream, 0); };
+      const auto report = [&] { Report(EventKind::kFree, address.value(), 0, stream, 0); };
       switch (rack_.Mine()->Push(mark.size_class, stream, address, offset, marks_.get(), waiters_,
                                  report)) {
         case Magazine::Pushed::kCached:
@@ -266,7 +266,7 @@ absl::Status Arena::Free(Address address, StreamId stream) {
 }
 
 absl::Status Arena::FreeSlow(Address address, StreamId stream) {
-  if (address == 0) return absl::OkStatus();
+  if (!address) return absl::OkStatus();
   const Operation operation(this);
   const Bytes offset = address - home_base_;
   const SmallMarks::Mark mark = MarkAt(address);
@@ -281,7 +281,7 @@ absl::Status Arena::FreeSlow(Address address, StreamId stream) {
     return status;
   }
   if (swapper_ != nullptr) swapper_->Remove(address);
-  Report(EventKind::kFree, address, 0, stream, 0);
+  Report(EventKind::kFree, address.value(), 0, stream, 0);
   WriteStats();
   if (waiters_.load(std::memory_order_relaxed) > 0) freed_.notify_all();
   return absl::OkStatus();
@@ -335,7 +335,8 @@ absl::StatusOr<BlockInfo> Arena::Query(Address address) {
   MutexLock lock(&mutex_);
   const std::optional<BlockInfo> info = space_->Describe(address);
   if (!info.has_value() || MarkAt(address).state == SmallMarks::State::kCached) {
-    return absl::InvalidArgumentError(absl::StrFormat("%#x is not a block in use", address));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%#x is not a block in use", address.value()));
   }
   return *info;
 }
@@ -344,7 +345,8 @@ absl::StatusOr<BlockInfo> Arena::QueryInside(Address inside) {
   MutexLock lock(&mutex_);
   const std::optional<BlockInfo> info = space_->DescribeAround(inside);
   if (!info.has_value() || MarkAt(info->address).state == SmallMarks::State::kCached) {
-    return absl::InvalidArgumentError(absl::StrFormat("%#x is not in a block in use", inside));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%#x is not in a block in use", inside.value()));
   }
   return *info;
 }

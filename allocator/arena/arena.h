@@ -57,11 +57,11 @@ class Arena {
   static absl::StatusOr<std::unique_ptr<Arena>> Create(const ArenaOptions& options, Driver* driver,
                                                        EventSink* listener = nullptr);
 
-  // A block of at least as many bytes, aligned to at most 2 MiB. Zero bytes give address 0.
+  // A block of at least as many bytes, aligned to at most 2 MiB. Zero bytes give Address().
   // kResourceExhausted carries FormatOom().
   absl::StatusOr<Address> Allocate(const Request& request);
 
-  // Address 0 is accepted. kInvalidArgument, with the reason, for what is not a block in use.
+  // Address() is accepted. kInvalidArgument, with the reason, for what is not a block in use.
   absl::Status Free(Address address, StreamId stream);
 
   // Uses of blocks (swapper.h); nothing happens without ArenaOptions::swap or watch.
@@ -96,7 +96,7 @@ class Arena {
 
   // The addresses that are reserved as long as the arena lives: those of home and of aliases. Every
   // block is in there, and nobody else's memory.
-  std::array<Extent, 2> AddressRanges();
+  std::array<AddressRange, 2> AddressRanges();
 
   OomReport LastOom();
   Snapshot GetSnapshot();
@@ -160,7 +160,8 @@ class Arena {
   bool UseMagazines() const {
     return options_.magazines && waiters_.load(std::memory_order_relaxed) == 0;
   }
-  void Report(EventKind kind, Address address, Bytes bytes, StreamId stream, std::uint64_t key) {
+  void Report(EventKind kind, std::uint64_t address, Bytes bytes, StreamId stream,
+              std::uint64_t key) {
     if (log_.enabled()) log_.Append({kind, address, bytes, stream, key, 0});
     if (listener_ != nullptr) listener_->Append({kind, address, bytes, stream, key, 0});
   }

@@ -35,7 +35,7 @@ void Arena::ReportMemory() {
 }
 
 void Arena::ReportLimit() {
-  Report(EventKind::kLimit, home_base_, space_->limit(), StreamId{}, space_->chunk_bytes());
+  Report(EventKind::kLimit, home_base_.value(), space_->limit(), StreamId{}, space_->chunk_bytes());
 }
 
 // Whoever is refused may ask again after every free: that is told once, until it is served.
@@ -74,7 +74,7 @@ void Arena::ReportSwap() {
 void Arena::ReportOp(absl::Span<const Address> blocks, const OpName& op) {
   Report(EventKind::kOp, 0, 0, StreamId{}, op.key);
   for (const Address address : blocks) {
-    if (swapper_->Knows(address)) Report(EventKind::kUse, address, 0, StreamId{}, 0);
+    if (swapper_->Knows(address)) Report(EventKind::kUse, address.value(), 0, StreamId{}, 0);
   }
 }
 
@@ -167,7 +167,7 @@ OomReport Arena::LastOom() {
   return last_oom_;
 }
 
-std::array<Extent, 2> Arena::AddressRanges() {
+std::array<AddressRange, 2> Arena::AddressRanges() {
   MutexLock lock(&mutex_);
   return space_->AddressRanges();
 }

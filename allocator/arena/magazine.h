@@ -35,10 +35,10 @@ constexpr int MagazineDepth(int size_class) {
 
 class Magazine {
  public:
-  // A block of `size_class` to use on `stream`, or 0.
+  // A block of `size_class` to use on `stream`, or none.
   Address Pop(int size_class, StreamId stream) {
     MutexLock lock(&mutex_);
-    if (stream != stream_ || counts_[size_class] == 0) return 0;
+    if (stream != stream_ || counts_[size_class] == 0) return Address();
     cached_bytes_ -= BytesOf(size_class);
     ++served_;
     return blocks_[size_class][--counts_[size_class]];

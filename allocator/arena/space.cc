@@ -84,7 +84,7 @@ absl::StatusOr<Address> Space::AllocateLarge(const Request& request, StreamTag t
 Address Space::LongLivedFit(const Request& request, StreamTag tag) {
   BlockId found = heap_.FindFit(Pool::kLongLived, tag, request.PaddedBytes());
   if (found == kNoBlock) found = heap_.RefillResident(request.PaddedBytes(), tag);
-  if (found == kNoBlock) return 0;
+  if (found == kNoBlock) return Address();
   // From its end, so that what is left is where the next slabs will be.
   const Bytes begin = AlignDown(heap_.EndOf(found) - request.bytes, request.alignment);
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
@@ -102,21 +102,21 @@ Address Space::SmallFit(const Request& request, StreamTag tag) {
     // A plan has use for what is free: new memory comes first.
     if (!make_slab()) {
       Settle();
-      if (!heap_.RefillSmall(tag)) return 0;
+      if (!heap_.RefillSmall(tag)) return Address();
     }
   } else if (!heap_.RefillSmall(tag) && !make_slab()) {
-    return 0;
+    return Address();
   }
   return BestFit(Pool::kSmall, request, tag);
 }
 
 inline Address Space::BestFit(Pool pool, const Request& request, StreamTag tag) {
   BlockId found = heap_.FindFit(pool, tag, request.bytes);
-  if (found == kNoBlock) return 0;
+  if (found == kNoBlock) return Address();
   Bytes begin = AlignUp(heap_.block(found).offset, request.alignment);
   if (begin + request.bytes > heap_.EndOf(found)) {
     found = heap_.FindFit(pool, tag, request.PaddedBytes());
-    if (found == kNoBlock) return 0;
+    if (found == kNoBlock) return Address();
     begin = AlignUp(heap_.block(found).offset, request.alignment);
   }
   const BlockId block = heap_.Take(found, {begin, begin + request.bytes});
@@ -125,7 +125,7 @@ inline Address Space::BestFit(Pool pool, const Request& request, StreamTag tag) 
 
 // The block is the caller's from now on.
 inline Address Space::Hand(Placed placed, const Request& request) {
-  const Address address = AlignUp(placed.address, request.alignment);
+  const Address address(AlignUp(placed.address.value(), request.alignment));
   Block& block = heap_.block(placed.block);
   block.key = request.key;
   block.padding = static_cast<std::uint32_t>(address - placed.address);
@@ -141,9 +141,9 @@ inline Address Space::HandStitched(Placed placed, const Request& request) {
 }
 
 Address Space::TakeAt(Bytes offset, const Request& request, StreamTag tag) {
-  if (!IsAligned(offset, request.alignment)) return 0;
+  if (!IsAligned(offset, request.alignment)) return Address();
   const BlockId block = heap_.TakeAt({offset, offset + request.bytes}, tag);
-  if (block == kNoBlock) return 0;
+  if (block == kNoBlock) return Address();
   return Hand({block, home_->base() + offset}, request);
 }
 

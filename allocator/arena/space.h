@@ -50,7 +50,7 @@ struct BlockInfo {
   Bytes bytes = 0;  // usable from the block's address
   std::uint64_t key = 0;
   std::uint64_t seams = 0;
-  Address address = 0;
+  Address address;
 };
 
 struct SpaceOptions {
@@ -110,11 +110,11 @@ class Space {
     const Bytes whole = AlignUp(bytes, options_.chunk_bytes);
     return whole - bytes <= bytes / 4 ? whole : AlignDown(bytes, options_.chunk_bytes);
   }
-  // The whole chunks of the block at `address`, as addresses: what Evict() and Fetch() are about.
+  // The whole chunks of the block at `address`: what Evict() and Fetch() are about.
   // Empty if it has none.
-  Extent MovableOf(Address address) const;
+  AddressRange MovableOf(Address address) const;
   // All addresses of the block there if some of it could leave; otherwise empty.
-  Extent AddressesOf(Address address) const;
+  AddressRange AddressesOf(Address address) const;
   // Takes their memory away. The caller has copied the bytes, and no stream uses them. What the
   // driver refuses to unmap stays; an error means that all of it does.
   absl::Status Evict(Address address);
@@ -188,8 +188,8 @@ class Space {
   // Whether a request of this size is served from slabs.
   bool IsSmall(Bytes bytes) const { return bytes < small_limit_; }
 
-  std::array<Extent, 2> AddressRanges() const {
-    return {Extent{home_->base(), home_->base() + home_->capacity()}, aliases_->addresses()};
+  std::array<AddressRange, 2> AddressRanges() const {
+    return {AddressRange{home_->base(), home_->base() + home_->capacity()}, aliases_->addresses()};
   }
   Driver& driver() const { return home_->driver(); }
   const Heap& heap() const { return heap_; }
@@ -234,7 +234,7 @@ class Space {
         std::unique_ptr<AliasSpace> aliases);
 
   absl::StatusOr<StreamTag> TagOf(StreamId stream);
-  // A block that is there already, or 0.
+  // A block that is there already, or none.
   Address PlannedFit(const Request& request, StreamTag tag);
   Address PlanAreaFit(const Place& place, const Request& request, StreamTag tag);
   Address TakeAt(Bytes offset, const Request& request, StreamTag tag);

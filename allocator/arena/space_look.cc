@@ -47,7 +47,7 @@ std::optional<BlockInfo> Space::DescribeAround(Address inside) const {
       return around(home_->base() + block.offset + block.padding);
     }
   }
-  Address below = 0;  // the last block that begins there
+  Address below;  // the last block that begins there
   pointers_.ForEach([&](Address address, BlockId) {
     if (address <= inside) below = std::max(below, address);
   });
@@ -109,7 +109,7 @@ Bytes Space::LargestFree() const {
 }
 
 absl::Status Space::NotABlock(Address address) const {
-  const std::string name = absl::StrFormat("%#x", address);
+  const std::string name = absl::StrFormat("%#x", address.value());
   if (!IsHome(address) && !aliases_->Contains(address)) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is not memory of this arena: free it where it was allocated"));
@@ -126,7 +126,7 @@ absl::Status Space::NotABlock(Address address) const {
     if (const Bytes begin = piece->extent.begin; HomeOffset(address) != begin) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "%s points %d bytes into a block: free the address that was allocated, %#x", name,
-          HomeOffset(address) - begin, home_->base() + begin));
+          HomeOffset(address) - begin, (home_->base() + begin).value()));
     }
   }
   return absl::InvalidArgumentError(

@@ -13,10 +13,10 @@ namespace thimble {
 
 inline Address Space::PlanAreaFit(const Place& place, const Request& request, StreamTag tag) {
   PlanArea& area = planner_->area();
-  if (!IsAligned(place.offset, request.alignment)) return 0;
+  if (!IsAligned(place.offset, request.alignment)) return Address();
   if (!area.IsOpen(place.cells)) {
     const auto hold = [&](Extent part) { return heap_.Hold(part, tag); };
-    if (!area.OpenRest(place.cells, hold)) return 0;
+    if (!area.OpenRest(place.cells, hold)) return Address();
   }
   area.Close(place.cells);
   const Address address = home_->base() + place.offset;
@@ -28,23 +28,23 @@ inline Address Space::PlanAreaFit(const Place& place, const Request& request, St
 
 Address Space::PlannedFit(const Request& request, StreamTag tag) {
   const Place* const place = planner_->FindPlace(request.site);
-  if (place == nullptr) return 0;
+  if (place == nullptr) return Address();
   if (tag != plan_area_tag_ && !plan_area_is_shared_) {
     if (plan_area_tag_ != kCleanTag) SharePlanArea();
     plan_area_tag_ = tag;
   }
   Address address = plan_area_is_shared_ ? TakeAt(place->offset, request, tag)
                                          : PlanAreaFit(*place, request, tag);
-  if (address != 0) {
+  if (address) {
     planner_->CountHit(request.site);
     return address;
   }
   Settle();
   planner_->Repair(request.site, [&](Bytes offset) {
     address = TakeAt(offset, request, tag);
-    return address != 0;
+    return static_cast<bool>(address);
   });
-  if (address != 0) ReportPlace(request.site);
+  if (address) ReportPlace(request.site);
   return address;
 }
 
@@ -73,7 +73,7 @@ void Space::Settle() {
     request.bytes = place.bytes();
     request.key = planner_->KeyOf(site);
     request.site = site;
-    THIMBLE_CHECK(TakeAt(place.begin, request, plan_area_tag_) != 0,
+    THIMBLE_CHECK(TakeAt(place.begin, request, plan_area_tag_),
                   "P6: two blocks of the plan area overlap");
   }
 }
@@ -246,8 +246,8 @@ void Space::ReportPlaces() {
 void Space::ReportPlace(SiteId site) {
   if (events_ == nullptr || !events_->enabled()) return;
   const Extent place = planner_->ExtentOf(site);
-  events_->Append({EventKind::kPlace, home_->base() + place.begin, place.bytes(), StreamId{site},
-                   planner_->KeyOf(site), 0});
+  events_->Append({EventKind::kPlace, (home_->base() + place.begin).value(), place.bytes(),
+                   StreamId{site}, planner_->KeyOf(site), 0});
 }
 
 // Whether all of the region has memory in the end. What is reserved does not grow.

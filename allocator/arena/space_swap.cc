@@ -72,7 +72,7 @@ Extent Space::WholeChunksOf(const Block& block) const {
   return {begin, std::max(begin, AlignDown(block.offset + block.bytes, options_.chunk_bytes))};
 }
 
-Extent Space::MovableOf(Address address) const {
+AddressRange Space::MovableOf(Address address) const {
   const Block* const block = Find(address);
   if (block == nullptr) return {};
   const Extent chunks = WholeChunksOf(*block);
@@ -80,7 +80,7 @@ Extent Space::MovableOf(Address address) const {
   return {home_->base() + chunks.begin, home_->base() + chunks.end};
 }
 
-Extent Space::AddressesOf(Address address) const {
+AddressRange Space::AddressesOf(Address address) const {
   const Block* const block = Find(address);
   if (block == nullptr || MovableBytes(BytesOf(*block)) == 0) return {};
   return {address, address + BytesOf(*block) - block->padding};
@@ -123,7 +123,7 @@ absl::Status Space::Fetch(Address address) {
 // Nobody uses what is left of it on any stream: it would not have been evicted.
 void Space::FreeAbsent(BlockId id) {
   const Extent part = AbsentPartOf(heap_.block(id));
-  heap_.Release(id, kCleanTag, /*epoch=*/0);
+  heap_.Release(id, kCleanTag, Epoch());
   heap_.Vacate(part);
   absent_bytes_ -= part.bytes();
 }

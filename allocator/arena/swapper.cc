@@ -50,7 +50,8 @@ Swapper::Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, con
 }
 
 void Swapper::Add(Address address, std::uint64_t op, std::uint64_t step) {
-  const Extent movable = IsWatching() ? space_->AddressesOf(address) : space_->MovableOf(address);
+  const AddressRange movable =
+      IsWatching() ? space_->AddressesOf(address) : space_->MovableOf(address);
   if (movable.bytes() > 0) table_.Add(address, movable, op, step);
 }
 
@@ -116,7 +117,7 @@ absl::Status Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const A
   for (const Address address : blocks) {
     if (table_.EndUse(address, stream)) continue;
     status = absl::InvalidArgumentError(
-        absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address));
+        absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address.value()));
   }
   if (takes_turn) LeaveTurn();
   return status;
@@ -199,7 +200,7 @@ bool Swapper::Evict(SwapId id) {
   if (is_wanted && status.ok()) {
     table_.EndEvict(id);
     stats_.swap_out_bytes += bytes;
-    look_again_at_ = 0;
+    look_again_at_ = OpTime();
     Report(EventKind::kEvict, table_.block(id), stats_.swap_out_ns - copied_ns, /*late=*/false);
   } else {
     if (is_wanted) table_.CancelEvict(id);
@@ -274,7 +275,7 @@ bool Swapper::FetchAhead() {
 }
 
 void Swapper::EndRound() {
-  constexpr OpTime kShortest = 256;
+  constexpr std::uint64_t kShortest = 256;
   constexpr std::chrono::milliseconds kBriefest{100};
   const Clock::time_point now = Clock::now();
   round_.end = table_.now() + kShortest;
@@ -284,9 +285,9 @@ void Swapper::EndRound() {
   round.waited_ns = stats_.swap_wait_ns - round_.wait_ns;
   round.reserved = space_->reserved();
   space_->set_goal(RoundUp(goal_search_->After(round), space_->chunk_bytes()));
-  const OpTime steps = 2 * table_.TakeLongestGap();
+  const std::uint64_t steps = 2 * table_.TakeLongestGap();
   round_ = {now, table_.now() + std::max(steps, kShortest), stats_.swap_wait_ns};
-  come_down_at_ = 0;
+  come_down_at_ = OpTime();
 }
 
 void Swapper::CountWait(Clock::time_point since) {
@@ -298,7 +299,7 @@ void Swapper::CountWait(Clock::time_point since) {
 // What is copied out has been used on its stream; what is copied in nobody uses yet.
 absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
                                        CopyDirection direction) THIMBLE_HOLDS_MUTEX {
-  const Extent part = block.movable;
+  const AddressRange part = block.movable;
   void* const host = block.host;
   const StreamId stream = block.stream;
   Driver& driver = space_->driver();
@@ -321,7 +322,7 @@ void Swapper::Report(EventKind kind, const SwapBlock& block, std::uint64_t copy_
   if (events_ == nullptr || !events_->enabled()) return;
   space_->ReportUnmapped();
   events_->Append(
-      {kind, block.address, block.movable.bytes(), StreamId{copy_ns}, late ? 1U : 0U, 0});
+      {kind, block.address.value(), block.movable.bytes(), StreamId{copy_ns}, late ? 1U : 0U, 0});
 }
 
 void Swapper::WaitForChange() THIMBLE_HOLDS_MUTEX { mutex_->Wait(changed_); }

@@ -59,7 +59,8 @@ struct OpName {
 class Swapper : private ForkListener {
  public:
   static constexpr std::chrono::milliseconds kTurnPatience{1000};
-  static constexpr OpTime kSoon = 64;  // ops: time for some copies, and not much to hold meanwhile
+  // In ops: time for some copies, and not much to hold meanwhile.
+  static constexpr std::uint64_t kSoon = 64;
 
   struct Options {
     Bytes host_limit = 0;         // a positive multiple of the page size
@@ -161,14 +162,14 @@ class Swapper : private ForkListener {
   SwapTable table_;
   std::condition_variable_any changed_;  // the state of a block, or whose turn it is
   Turns turns_;
-  OpTime look_again_at_ = 0;  // when something on the host will be wanted soon
-  OpTime come_down_at_ = 0;   // not before: nothing could be given back
+  OpTime look_again_at_;  // when something on the host will be wanted soon
+  OpTime come_down_at_;   // not before: nothing could be given back
   SwapStats stats_;
 
   std::optional<GoalSearch> goal_search_;
   struct {
     Clock::time_point begin;
-    OpTime end = 0;
+    OpTime end;
     std::uint64_t wait_ns = 0;  // at the beginning
   } round_;
 };

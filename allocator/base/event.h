@@ -19,7 +19,7 @@ enum class EventKind : std::uint8_t {
 // A field without a meaning is 0.
 struct Event {
   EventKind kind = EventKind::kStep;
-  Address address = 0;
+  std::uint64_t address = 0;  // a number as in files: not every kind has an Address here
   Bytes bytes = 0;
   StreamId stream{};
   std::uint64_t key = 0;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "allocator/base/ids.h"
 #include "cuda.h"
 
 namespace thimble {
@@ -51,6 +52,8 @@ namespace thimble {
   X(cuEventRecord)                  \
   X(cuEventQuery)                   \
   X(cuEventSynchronize)
+
+inline CUdeviceptr ToCuda(Address address) { return address.value(); }
 
 struct CudaApi {
   // kUnavailable if the library cannot be opened, or lacks a symbol; the message says which. The

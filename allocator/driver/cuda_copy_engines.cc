@@ -24,9 +24,9 @@ absl::Status CudaCopyEngines::Copy(Address device, void* host, Bytes bytes,
   THIMBLE_ASSIGN_OR_RETURN(const CUstream stream, StreamFor(direction));
   THIMBLE_RETURN_IF_ERROR(
       direction == CopyDirection::kToDevice
-          ? api_.ToStatus(api_.cuMemcpyHtoDAsync_v2(device, host, bytes, stream),
+          ? api_.ToStatus(api_.cuMemcpyHtoDAsync_v2(ToCuda(device), host, bytes, stream),
                           "cuMemcpyHtoDAsync")
-          : api_.ToStatus(api_.cuMemcpyDtoHAsync_v2(host, device, bytes, stream),
+          : api_.ToStatus(api_.cuMemcpyDtoHAsync_v2(host, ToCuda(device), bytes, stream),
                           "cuMemcpyDtoHAsync"));
   return api_.ToStatus(api_.cuStreamSynchronize(stream), "cuStreamSynchronize");
 }

@@ -137,11 +137,11 @@ absl::StatusOr<Address> CudaDriver::Reserve(Bytes bytes, Bytes alignment) {
   THIMBLE_RETURN_IF_ERROR(Call("cuMemAddressReserve", [&] {
     return api_->cuMemAddressReserve(&address, bytes, alignment, /*addr=*/0, /*flags=*/0);
   }));
-  return address;
+  return Address(address);
 }
 
 absl::Status CudaDriver::Release(Address address, Bytes bytes) {
-  return Call("cuMemAddressFree", [&] { return api_->cuMemAddressFree(address, bytes); });
+  return Call("cuMemAddressFree", [&] { return api_->cuMemAddressFree(ToCuda(address), bytes); });
 }
 
 absl::StatusOr<ChunkHandle> CudaDriver::Create(Bytes bytes) {
@@ -159,13 +159,13 @@ absl::Status CudaDriver::Destroy(ChunkHandle chunk) {
 
 absl::Status CudaDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
   return Call("cuMemMap", [&] {
-    return api_->cuMemMap(address, bytes, /*offset=*/0, static_cast<std::uint64_t>(chunk),
+    return api_->cuMemMap(ToCuda(address), bytes, /*offset=*/0, static_cast<std::uint64_t>(chunk),
                           /*flags=*/0);
   });
 }
 
 absl::Status CudaDriver::Unmap(Address address, Bytes bytes) {
-  return Call("cuMemUnmap", [&] { return api_->cuMemUnmap(address, bytes); });
+  return Call("cuMemUnmap", [&] { return api_->cuMemUnmap(ToCuda(address), bytes); });
 }
 
 absl::Status CudaDriver::SetAccess(Address address, Bytes bytes) {
@@ -175,8 +175,9 @@ absl::Status CudaDriver::SetAccess(Address address, Bytes bytes) {
     access[i].location.id = accessors_[i];
     access[i].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   }
-  return Call("cuMemSetAccess",
-              [&] { return api_->cuMemSetAccess(address, bytes, access.data(), access.size()); });
+  return Call("cuMemSetAccess", [&] {
+    return api_->cuMemSetAccess(ToCuda(address), bytes, access.data(), access.size());
+  });
 }
 
 absl::Status CudaDriver::Copy(Address device, void* host, Bytes bytes, CopyDirection direction) {

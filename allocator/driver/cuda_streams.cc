@@ -48,8 +48,9 @@ absl::StatusOr<bool> CudaStreams::Query(Stream& stream, StreamSeq point) {
 absl::StatusOr<CudaStreams::Stream*> CudaStreams::Find(StreamId id, StreamSeq point) {
   Stream& stream = streams_[id];
   if (point <= stream.recorded) return &stream;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "point ", point, " of the stream was never recorded; the last is ", stream.recorded));
+  return absl::InvalidArgumentError(absl::StrCat("point ", point.value(),
+                                                 " of the stream was never recorded; the last is ",
+                                                 stream.recorded.value()));
 }
 
 absl::StatusOr<StreamSeq> CudaStreams::Record(StreamId id) {

@@ -46,7 +46,7 @@ class CudaStreams {
     int holders = 0;  // its stream and the threads that wait for it (E2)
   };
   struct Stream {
-    StreamSeq recorded = 0;
+    StreamSeq recorded;
     std::deque<Event*> pending;  // of the last points, oldest first
 
     StreamSeq passed() const { return recorded - pending.size(); }

@@ -32,8 +32,6 @@ std::atomic<std::uint64_t> process_areas{0};
 
 Bytes PageBytes() { return static_cast<Bytes>(sysconf(_SC_PAGESIZE)); }
 
-void* Pointer(Address address) { return reinterpret_cast<void*>(address); }
-
 absl::Status SystemError(const char* what) {
   const int code = errno;
   const std::string message = absl::StrCat(what, ": ", std::strerror(code));
@@ -51,10 +49,10 @@ absl::Status SystemError(const char* what) {
 
 // Vacant addresses: nothing behind them, not even a promise of swap space.
 absl::StatusOr<Address> MapVacant(Address hint, Bytes bytes, int fixed) {
-  void* const got = mmap(Pointer(hint), bytes, PROT_NONE,
+  void* const got = mmap(ToPointer(hint), bytes, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
   if (got == MAP_FAILED) return SystemError("mmap of addresses");
-  return reinterpret_cast<Address>(got);
+  return ToAddress(got);
 }
 
 // Vacant addresses that begin at a multiple of `alignment`. mmap aligns to pages only, so more is
@@ -63,18 +61,18 @@ absl::StatusOr<Address> MapVacant(Address hint, Bytes bytes, int fixed) {
 absl::StatusOr<Address> MapAligned(Bytes bytes, Bytes alignment) {
   const std::optional<Bytes> padded = CheckedAdd(bytes, alignment - PageBytes());
   if (!padded) return absl::ResourceExhaustedError("no address space is that large");
-  THIMBLE_ASSIGN_OR_RETURN(const Address got, MapVacant(0, *padded, 0));
-  const Address address = RoundUp(got, alignment);
+  THIMBLE_ASSIGN_OR_RETURN(const Address got, MapVacant(Address(), *padded, 0));
+  const Address address(RoundUp(got.value(), alignment));
   const Bytes head = address - got;
   const Bytes tail = *padded - bytes - head;
-  if (head > 0 && munmap(Pointer(got), head) != 0) {
+  if (head > 0 && munmap(ToPointer(got), head) != 0) {
     const absl::Status status = SystemError("munmap of padding");
-    munmap(Pointer(got), *padded);
+    munmap(ToPointer(got), *padded);
     return status;
   }
-  if (tail > 0 && munmap(Pointer(address + bytes), tail) != 0) {
+  if (tail > 0 && munmap(ToPointer(address + bytes), tail) != 0) {
     const absl::Status status = SystemError("munmap of padding");
-    munmap(Pointer(address), bytes + tail);
+    munmap(ToPointer(address), bytes + tail);
     return status;
   }
   return address;
@@ -83,7 +81,7 @@ absl::StatusOr<Address> MapAligned(Bytes bytes, Bytes alignment) {
 // A part of the file at addresses that are reserved, never in a core dump. Linux replaces what was
 // mapped there as one step: no thread can meet the place between the two.
 absl::Status MapFile(int file, const Window& window) {
-  void* const at = Pointer(window.address);
+  void* const at = ToPointer(window.address);
   const int protection = window.accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
   const int sharing = window.is_private ? MAP_PRIVATE : MAP_SHARED;
   if (mmap(at, window.file.bytes, protection, sharing | MAP_FIXED | MAP_NORESERVE, file,
@@ -96,11 +94,11 @@ absl::Status MapFile(int file, const Window& window) {
 
 // Opens the range. If the kernel stops half-way, closes again what was closed before.
 absl::Status OpenAccess(AddressRange range, const std::vector<AddressRange>& closed) {
-  if (mprotect(Pointer(range.address), range.bytes, PROT_READ | PROT_WRITE) == 0) {
+  if (mprotect(ToPointer(range.begin), range.bytes(), PROT_READ | PROT_WRITE) == 0) {
     return absl::OkStatus();
   }
   const absl::Status status = SystemError("mprotect");
-  for (const AddressRange& one : closed) mprotect(Pointer(one.address), one.bytes, PROT_NONE);
+  for (const AddressRange& one : closed) mprotect(ToPointer(one.begin), one.bytes(), PROT_NONE);
   return status;
 }
 
@@ -164,7 +162,7 @@ HostDriver::~HostDriver() {
   RemoveForkListener(this);
   MutexLock lock(&mutex_);
   for (const AddressRange& range : table_.Reservations()) {
-    munmap(Pointer(range.address), range.bytes);
+    munmap(ToPointer(range.begin), range.bytes());
   }
   process_areas.fetch_sub(booked_areas_);
   close(file_);
@@ -203,20 +201,20 @@ absl::StatusOr<Address> HostDriver::Reserve(Bytes bytes, Bytes alignment) {
   MutexLock lock(&mutex_);
   THIMBLE_RETURN_IF_ERROR(table_.CheckSize(bytes));
   THIMBLE_ASSIGN_OR_RETURN(const Address address, MapAligned(bytes, alignment));
-  table_.AddReservation({address, bytes});
+  table_.AddReservation({address, address + bytes});
   absl::Status status = BookAreas();
   if (status.ok()) return address;
-  munmap(Pointer(address), bytes);
+  munmap(ToPointer(address), bytes);
   table_.RemoveReservation(address);
   return status;
 }
 
 absl::Status HostDriver::Release(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
-  THIMBLE_RETURN_IF_ERROR(table_.CheckRelease({address, bytes}));
+  THIMBLE_RETURN_IF_ERROR(table_.CheckRelease({address, address + bytes}));
   // The kernel may have joined this with a neighbour, and then needs one more area to part them.
   THIMBLE_RETURN_IF_ERROR(FreeAreas([&] {
-    return munmap(Pointer(address), bytes) == 0 ? absl::OkStatus() : SystemError("munmap");
+    return munmap(ToPointer(address), bytes) == 0 ? absl::OkStatus() : SystemError("munmap");
   }));
   table_.RemoveReservation(address);
   SettleAreas();
@@ -251,7 +249,7 @@ absl::StatusOr<ChunkHandle> HostDriver::Share(ChunkHandle chunk) {
 absl::Status HostDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
   MutexLock lock(&mutex_);
   ReclaimFromChildren();
-  THIMBLE_ASSIGN_OR_RETURN(const Window window, table_.Map({address, bytes}, chunk));
+  THIMBLE_ASSIGN_OR_RETURN(const Window window, table_.Map({address, address + bytes}, chunk));
   absl::Status status = BookAreas();
   if (status.ok()) {
     status = MapFile(file_, window);
@@ -266,7 +264,7 @@ absl::Status HostDriver::Map(Address address, Bytes bytes, ChunkHandle chunk) {
 
 absl::Status HostDriver::Unmap(Address address, Bytes bytes) {
   MutexLock lock(&mutex_);
-  THIMBLE_RETURN_IF_ERROR(table_.CheckUnmap({address, bytes}));
+  THIMBLE_RETURN_IF_ERROR(table_.CheckUnmap({address, address + bytes}));
   THIMBLE_RETURN_IF_ERROR(FreeAreas([&] { return MapVacant(address, bytes, MAP_FIXED).status(); }));
   const std::optional<DeadRange> dead = table_.Unmap(address);
   SettleAreas();
@@ -275,7 +273,7 @@ absl::Status HostDriver::Unmap(Address address, Bytes bytes) {
 }
 
 absl::Status HostDriver::SetAccess(Address address, Bytes bytes) {
-  const AddressRange range{address, bytes};
+  const AddressRange range{address, address + bytes};
   MutexLock lock(&mutex_);
   THIMBLE_ASSIGN_OR_RETURN(const std::vector<AddressRange> granted, table_.GrantAccess(range));
   absl::Status status = BookAreas();
@@ -334,7 +332,7 @@ void HostDriver::BeforeFork() {
     const absl::Status status = MapFile(file_, window);
     if (status.ok()) continue;
     // Bytes that the child cannot have for itself it must not have at all.
-    madvise(Pointer(window.address), window.file.bytes, MADV_DONTFORK);
+    madvise(ToPointer(window.address), window.file.bytes, MADV_DONTFORK);
     Warn(
         absl::StrFormat("the child of this fork gets no copy of %d bytes and ends if it uses "
                         "them (%s)",
@@ -348,7 +346,7 @@ void HostDriver::AfterFork(ForkSide side) {
     if (side == ForkSide::kParent) {
       munmap(one.copy, one.bytes);
     } else {
-      mremap(one.copy, one.bytes, one.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, Pointer(one.device));
+      mremap(one.copy, one.bytes, one.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, ToPointer(one.device));
     }
   }
   for_child_.clear();
@@ -359,30 +357,31 @@ absl::Status HostDriver::Copy(Address device, void* host, Bytes bytes, CopyDirec
   if (bytes == 0) return absl::OkStatus();
   {
     MutexLock lock(&mutex_);
-    THIMBLE_RETURN_IF_ERROR(table_.Translate({device, bytes}, /*need_access=*/true).status());
+    THIMBLE_RETURN_IF_ERROR(
+        table_.Translate({device, device + bytes}, /*need_access=*/true).status());
   }
   // Without the lock: as on a GPU, whoever unmaps a range that is being copied has a bug.
   if (direction == CopyDirection::kToDevice) {
-    std::memcpy(Pointer(device), host, bytes);
+    std::memcpy(ToPointer(device), host, bytes);
   } else {
-    std::memcpy(host, Pointer(device), bytes);
+    std::memcpy(host, ToPointer(device), bytes);
   }
   return absl::OkStatus();
 }
 
 // There is nothing to do, but what CUDA forbids is refused.
 absl::Status HostDriver::PinHost(void* host, Bytes bytes) {
-  const Address begin = reinterpret_cast<Address>(host);
+  const Address begin = ToAddress(host);
   const Bytes page = static_cast<Bytes>(sysconf(_SC_PAGESIZE));
   if (begin % page != 0 || bytes == 0 || bytes % page != 0) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%d bytes at %#x are not whole pages", bytes, begin));
+        absl::StrFormat("%d bytes at %#x are not whole pages", bytes, begin.value()));
   }
   MutexLock lock(&mutex_);
   const auto next = pinned_.lower_bound(begin + bytes);
   if (next != pinned_.begin() && std::prev(next)->first + std::prev(next)->second > begin) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%d bytes at %#x are pinned in part already", bytes, begin));
+        absl::StrFormat("%d bytes at %#x are pinned in part already", bytes, begin.value()));
   }
   pinned_.emplace_hint(next, begin, bytes);
   return absl::OkStatus();
@@ -390,9 +389,9 @@ absl::Status HostDriver::PinHost(void* host, Bytes bytes) {
 
 absl::Status HostDriver::UnpinHost(void* host) {
   MutexLock lock(&mutex_);
-  if (pinned_.erase(reinterpret_cast<Address>(host)) > 0) return absl::OkStatus();
+  if (pinned_.erase(ToAddress(host)) > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("nothing was pinned at %#x", reinterpret_cast<Address>(host)));
+      absl::StrFormat("nothing was pinned at %#x", ToAddress(host).value()));
 }
 
 absl::StatusOr<StreamSeq> HostDriver::Record(StreamId stream) {
@@ -403,10 +402,10 @@ absl::StatusOr<StreamSeq> HostDriver::Record(StreamId stream) {
 absl::StatusOr<bool> HostDriver::Passed(StreamId stream, StreamSeq point) {
   MutexLock lock(&mutex_);
   const auto found = recorded_.find(stream);
-  const StreamSeq last = found == recorded_.end() ? 0 : found->second;
+  const StreamSeq last = found == recorded_.end() ? StreamSeq() : found->second;
   if (point > last) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("point ", point, " of the stream was never recorded; the last is ", last));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "point ", point.value(), " of the stream was never recorded; the last is ", last.value()));
   }
   return true;
 }
@@ -428,7 +427,7 @@ absl::StatusOr<Bytes> HostDriver::Translate(Address address) const {
 absl::StatusOr<std::vector<FileRange>> HostDriver::TranslateRange(Address address,
                                                                   Bytes bytes) const {
   MutexLock lock(&mutex_);
-  return table_.Translate({address, bytes}, /*need_access=*/false);
+  return table_.Translate({address, address + bytes}, /*need_access=*/false);
 }
 
 std::uint64_t HostDriver::areas() const {

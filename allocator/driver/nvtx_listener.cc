@@ -18,10 +18,8 @@ namespace thimble {
 
 namespace {
 
-const void* Pointer(Address address) { return reinterpret_cast<const void*>(address); }
-
 nvtxMemHeapHandle_t RegisterHeap(Address address, Bytes bytes) {
-  const nvtxMemVirtualRangeDesc_t range = {bytes, Pointer(address)};
+  const nvtxMemVirtualRangeDesc_t range = {bytes, ToPointer(address)};
   nvtxMemHeapDesc_t heap = {};
   heap.extCompatID = NVTX_EXT_COMPATID_MEM;
   heap.structSize = sizeof(heap);
@@ -35,7 +33,7 @@ nvtxMemHeapHandle_t RegisterHeap(Address address, Bytes bytes) {
 }
 
 void RegisterRegion(nvtxMemHeapHandle_t heap, Address address, Bytes bytes) {
-  const nvtxMemVirtualRangeDesc_t range = {bytes, Pointer(address)};
+  const nvtxMemVirtualRangeDesc_t range = {bytes, ToPointer(address)};
   nvtxMemRegionsRegisterBatch_t batch = {};
   batch.extCompatID = NVTX_EXT_COMPATID_MEM;
   batch.structSize = sizeof(batch);
@@ -49,7 +47,7 @@ void RegisterRegion(nvtxMemHeapHandle_t heap, Address address, Bytes bytes) {
 
 void UnregisterRegion(Address address) {
   nvtxMemRegionRef_t region = {};
-  region.pointer = Pointer(address);
+  region.pointer = ToPointer(address);
   nvtxMemRegionsUnregisterBatch_t batch = {};
   batch.extCompatID = NVTX_EXT_COMPATID_MEM;
   batch.structSize = sizeof(batch);
@@ -85,9 +83,9 @@ NvtxListener::Heap NvtxListener::HeapOf(Address address) {
 
 void NvtxListener::Append(const Event& event) {
   if (event.kind == EventKind::kAllocate) {
-    RegisterRegion(HeapOf(event.address), event.address, event.bytes);
+    RegisterRegion(HeapOf(Address(event.address)), Address(event.address), event.bytes);
   } else if (event.kind == EventKind::kFree) {
-    UnregisterRegion(event.address);
+    UnregisterRegion(Address(event.address));
   }
 }
 

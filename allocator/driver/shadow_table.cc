@@ -12,10 +12,8 @@
 namespace thimble {
 namespace {
 
-Address End(AddressRange range) { return range.address + range.bytes; }
-
 std::string Name(AddressRange range) {
-  return absl::StrCat("0x", absl::Hex(range.address), " + ", range.bytes, " bytes");
+  return absl::StrCat("0x", absl::Hex(range.begin.value()), " + ", range.bytes(), " bytes");
 }
 
 template <typename... Parts>
@@ -45,31 +43,32 @@ absl::Status ShadowTable::CheckSize(Bytes bytes) const {
 }
 
 absl::Status ShadowTable::CheckAligned(AddressRange range) const {
-  THIMBLE_RETURN_IF_ERROR(CheckSize(range.bytes));
-  if (range.address % granularity_ == 0 && CheckedAdd(range.address, range.bytes)) {
+  THIMBLE_RETURN_IF_ERROR(CheckSize(range.bytes()));
+  if (range.begin % granularity_ == 0 && range.begin <= range.end) {
     return absl::OkStatus();
   }
   return Broken("R5", Name(range), " is not a range of whole granules of ", granularity_);
 }
 
 void ShadowTable::AddReservation(AddressRange range) {
-  const auto next = reservations_.lower_bound(range.address);
-  THIMBLE_CHECK(next == reservations_.end() || End(range) <= next->first, "T1: overlap");
+  const auto next = reservations_.lower_bound(range.begin);
+  THIMBLE_CHECK(next == reservations_.end() || range.end <= next->first, "T1: overlap");
   THIMBLE_CHECK(next == reservations_.begin() ||
-                    std::prev(next)->first + std::prev(next)->second <= range.address,
+                    std::prev(next)->first + std::prev(next)->second <= range.begin,
                 "T1: overlap");
-  reservations_.emplace_hint(next, range.address, range.bytes);
+  reservations_.emplace_hint(next, range.begin, range.bytes());
   ++areas_;
 }
 
 absl::Status ShadowTable::CheckRelease(AddressRange range) const {
-  const auto found = reservations_.find(range.address);
-  if (found == reservations_.end() || found->second != range.bytes) {
+  const auto found = reservations_.find(range.begin);
+  if (found == reservations_.end() || found->second != range.bytes()) {
     return Broken("R6", Name(range), " is not what Reserve gave");
   }
-  const auto mapping = mappings_.lower_bound(range.address);
-  if (mapping != mappings_.end() && mapping->first < End(range)) {
-    return Broken("R6", Name(range), " still has a mapping at 0x", absl::Hex(mapping->first));
+  const auto mapping = mappings_.lower_bound(range.begin);
+  if (mapping != mappings_.end() && mapping->first < range.end) {
+    return Broken("R6", Name(range), " still has a mapping at 0x",
+                  absl::Hex(mapping->first.value()));
   }
   return absl::OkStatus();
 }
@@ -83,7 +82,7 @@ void ShadowTable::RemoveReservation(Address address) {
 std::vector<AddressRange> ShadowTable::Reservations() const {
   std::vector<AddressRange> all;
   all.reserve(reservations_.size());
-  for (const auto& [address, bytes] : reservations_) all.push_back({address, bytes});
+  for (const auto& [address, bytes] : reservations_) all.push_back({address, address + bytes});
   return all;
 }
 
@@ -129,29 +128,30 @@ absl::StatusOr<Window> ShadowTable::Map(AddressRange range, ChunkHandle chunk) {
   const auto found = handles_.find(chunk);
   if (found == handles_.end()) return UnknownChunk(chunk);
   References& references = references_.at(found->second);
-  if (references.bytes != range.bytes) {
+  if (references.bytes != range.bytes()) {
     return Broken("R1", "a chunk of ", references.bytes, " bytes cannot be mapped as ",
-                  range.bytes);
+                  range.bytes());
   }
   const std::optional<AddressRange> home = ReservationOf(range);
   if (!home) return Broken("R2", Name(range), " is not reserved");
-  const auto next = FirstBehind(range.address);
-  if (next != mappings_.end() && next->first < End(range)) {
-    return Broken("R2", Name(range), " already has a mapping at 0x", absl::Hex(next->first));
+  const auto next = FirstBehind(range.begin);
+  if (next != mappings_.end() && next->first < range.end) {
+    return Broken("R2", Name(range), " already has a mapping at 0x",
+                  absl::Hex(next->first.value()));
   }
   const FileRange file{found->second, references.bytes};
   const Neighbours around = NeighboursOf(range, *home, next);
   const Mapping mapping{file, /*accessible=*/false, /*is_private=*/references.frozen};
-  const auto added = mappings_.emplace_hint(next, range.address, mapping);
+  const auto added = mappings_.emplace_hint(next, range.begin, mapping);
   areas_ = areas_ - Borders(around, nullptr) + Borders(around, &added->second);
   ++references.mappings;
-  return Window{range.address, file, mapping.accessible, mapping.is_private};
+  return Window{range.begin, file, mapping.accessible, mapping.is_private};
 }
 
 absl::Status ShadowTable::CheckUnmap(AddressRange range) const {
-  const auto found = mappings_.find(range.address);
+  const auto found = mappings_.find(range.begin);
   if (found == mappings_.end()) return Broken("R3", "no mapping begins at ", Name(range));
-  if (found->second.file.bytes != range.bytes) {
+  if (found->second.file.bytes != range.bytes()) {
     return Broken("R3", Name(range), " is not one whole mapping, which has ",
                   found->second.file.bytes, " bytes");
   }
@@ -162,7 +162,7 @@ std::optional<DeadRange> ShadowTable::Unmap(Address address) {
   const auto found = mappings_.find(address);
   THIMBLE_CHECK(found != mappings_.end(), "T1: unknown mapping");
   const FileRange file = found->second.file;
-  const AddressRange range{address, file.bytes};
+  const AddressRange range{address, address + file.bytes};
   const Neighbours around = NeighboursOf(range, *ReservationOf(range), std::next(found));
   areas_ = areas_ - Borders(around, &found->second) + Borders(around, nullptr);
   mappings_.erase(found);
@@ -202,17 +202,17 @@ void ShadowTable::Thaw() {
 absl::StatusOr<std::vector<AddressRange>> ShadowTable::GrantAccess(AddressRange range) {
   THIMBLE_RETURN_IF_ERROR(CheckAligned(range));
   std::vector<AddressRange> granted;
-  Address at = range.address;
-  for (auto next = mappings_.find(at); at < End(range); ++next) {
+  Address at = range.begin;
+  for (auto next = mappings_.find(at); at < range.end; ++next) {
     if (next == mappings_.end() || next->first != at) {
       return Broken("R4", Name(range), " is not fully mapped: no mapping begins at 0x",
-                    absl::Hex(at));
+                    absl::Hex(at.value()));
     }
     const Bytes bytes = next->second.file.bytes;
-    if (!next->second.accessible) granted.push_back({at, bytes});
+    if (!next->second.accessible) granted.push_back({at, at + bytes});
     at += bytes;
   }
-  if (at != End(range)) return Broken("R4", Name(range), " ends inside a mapping");
+  if (at != range.end) return Broken("R4", Name(range), " ends inside a mapping");
   if (!ReservationOf(range)) return Broken("R4", Name(range), " spans two reservations");
   for (const AddressRange& one : granted) SetAccessible(one, true);
   return granted;
@@ -223,7 +223,7 @@ void ShadowTable::RevokeAccess(const std::vector<AddressRange>& granted) {
 }
 
 void ShadowTable::SetAccessible(AddressRange range, bool accessible) {
-  const auto found = mappings_.find(range.address);
+  const auto found = mappings_.find(range.begin);
   const Neighbours around = NeighboursOf(range, *ReservationOf(range), std::next(found));
   areas_ -= Borders(around, &found->second);
   found->second.accessible = accessible;
@@ -232,20 +232,21 @@ void ShadowTable::SetAccessible(AddressRange range, bool accessible) {
 
 absl::StatusOr<std::vector<FileRange>> ShadowTable::Translate(AddressRange range,
                                                               bool need_access) const {
-  if (range.bytes == 0 || !CheckedAdd(range.address, range.bytes)) {
+  if (range.bytes() == 0 || range.end < range.begin) {
     return absl::InvalidArgumentError(absl::StrCat(Name(range), " is not a range"));
   }
   std::vector<FileRange> parts;
-  Address at = range.address;
-  for (auto next = FirstBehind(at); at < End(range); ++next) {
+  Address at = range.begin;
+  for (auto next = FirstBehind(at); at < range.end; ++next) {
     if (next == mappings_.end() || next->first > at) {
-      return absl::InvalidArgumentError(absl::StrCat("0x", absl::Hex(at), " is not mapped"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("0x", absl::Hex(at.value()), " is not mapped"));
     }
     const auto& [first, mapping] = *next;
     if (need_access && !mapping.accessible) {
-      return Broken("R4", "0x", absl::Hex(at), " is mapped but has no access");
+      return Broken("R4", "0x", absl::Hex(at.value()), " is mapped but has no access");
     }
-    const Address end = std::min(first + mapping.file.bytes, End(range));
+    const Address end = std::min(first + mapping.file.bytes, range.end);
     Append(parts, {mapping.file.offset + (at - first), end - at});
     at = end;
   }
@@ -253,11 +254,11 @@ absl::StatusOr<std::vector<FileRange>> ShadowTable::Translate(AddressRange range
 }
 
 std::optional<AddressRange> ShadowTable::ReservationOf(AddressRange range) const {
-  const auto next = reservations_.upper_bound(range.address);
+  const auto next = reservations_.upper_bound(range.begin);
   if (next == reservations_.begin()) return std::nullopt;
   const auto& [address, bytes] = *std::prev(next);
-  if (End(range) > address + bytes) return std::nullopt;
-  return AddressRange{address, bytes};
+  if (range.end > address + bytes) return std::nullopt;
+  return AddressRange{address, address + bytes};
 }
 
 ShadowTable::Mappings::const_iterator ShadowTable::FirstBehind(Address address) const {
@@ -272,15 +273,15 @@ ShadowTable::Mappings::const_iterator ShadowTable::FirstBehind(Address address) 
 ShadowTable::Neighbours ShadowTable::NeighboursOf(AddressRange range, AddressRange home,
                                                   Mappings::const_iterator next) const {
   Neighbours around;
-  around.left.outside = range.address == home.address;
-  around.right.outside = End(range) == End(home);
-  if (next != mappings_.end() && next->first == End(range)) around.right.mapping = &next->second;
+  around.left.outside = range.begin == home.begin;
+  around.right.outside = range.end == home.end;
+  if (next != mappings_.end() && next->first == range.end) around.right.mapping = &next->second;
   // The mapping of `range` itself, if there is one, comes right before `next`.
   auto previous = next;
-  if (previous != mappings_.begin() && std::prev(previous)->first == range.address) --previous;
+  if (previous != mappings_.begin() && std::prev(previous)->first == range.begin) --previous;
   if (previous != mappings_.begin()) {
     const auto& [first, mapping] = *--previous;
-    if (first + mapping.file.bytes == range.address) around.left.mapping = &mapping;
+    if (first + mapping.file.bytes == range.begin) around.left.mapping = &mapping;
   }
   return around;
 }
@@ -304,7 +305,7 @@ std::uint64_t ShadowTable::CountAreas() const {
   std::uint64_t areas = reservations_.size();
   for (auto next = mappings_.begin(); next != mappings_.end();) {
     const auto& [address, mapping] = *next++;
-    const AddressRange range{address, mapping.file.bytes};
+    const AddressRange range{address, address + mapping.file.bytes};
     const Neighbours around = NeighboursOf(range, *ReservationOf(range), next);
     areas += Border({&mapping}, around.right);
     // A border with a mapping to the left was counted there.
@@ -314,19 +315,19 @@ std::uint64_t ShadowTable::CountAreas() const {
 }
 
 void ShadowTable::CheckInvariants() const {
-  Address previous_end = 0;
+  Address previous_end;
   for (const auto& [address, bytes] : reservations_) {
     THIMBLE_CHECK(address >= previous_end && bytes > 0, "T1: reservations overlap");
     previous_end = address + bytes;
   }
   absl::flat_hash_map<Bytes, References> counted;
   for (const auto& [handle, offset] : handles_) ++counted[offset].handles;
-  previous_end = 0;
+  previous_end = Address();
   for (const auto& [address, mapping] : mappings_) {
-    const AddressRange range{address, mapping.file.bytes};
+    const AddressRange range{address, address + mapping.file.bytes};
     THIMBLE_CHECK(ReservationOf(range).has_value(), "T1: a mapping outside of every reservation");
     THIMBLE_CHECK(address >= previous_end, "T1: mappings overlap");
-    previous_end = End(range);
+    previous_end = range.end;
     ++counted[mapping.file.offset].mappings;
     const auto known = references_.find(mapping.file.offset);
     THIMBLE_CHECK(known != references_.end(), "T2: a mapping of a forgotten file range");

@@ -45,11 +45,6 @@ struct FileRange {
   Bytes bytes = 0;
 };
 
-struct AddressRange {
-  Address address = 0;
-  Bytes bytes = 0;
-};
-
 // Bytes of the file that nothing refers to any more.
 struct DeadRange {
   FileRange file;
@@ -58,7 +53,7 @@ struct DeadRange {
 
 // How a part of the file is mapped.
 struct Window {
-  Address address = 0;
+  Address address;
   FileRange file;
   bool accessible = false;
   bool is_private = false;

@@ -40,7 +40,7 @@ std::string ToJson(const ArenaStats& stats) {
 }
 
 std::string ToJson(const Snapshot& snapshot) {
-  return absl::StrCat("{\"home_base\":", snapshot.home_base,
+  return absl::StrCat("{\"home_base\":", snapshot.home_base.value(),
                       ",\"chunk_bytes\":", snapshot.chunk_bytes,
                       ",\"stats\":", ToJson(snapshot.stats), ",\"pieces\":[",
                       absl::StrJoin(snapshot.pieces, ",", AppendPiece), "]}");

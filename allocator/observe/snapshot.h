@@ -23,7 +23,7 @@ struct Snapshot {
     std::uint64_t key = 0;  // used: the caller
   };
 
-  Address home_base = 0;
+  Address home_base;
   Bytes chunk_bytes = 0;
   std::vector<Piece> pieces;
   ArenaStats stats;

@@ -28,7 +28,7 @@ using StreamTag = std::uint8_t;
 inline constexpr StreamTag kCleanTag = 0;
 
 // Counts the points recorded on a stream: what was freed in epoch e is covered by point e.
-using Epoch = std::uint32_t;
+using Epoch = Position<struct EpochLine, std::uint32_t>;
 
 struct alignas(64) Block {
   Bytes offset = 0;
@@ -41,7 +41,7 @@ struct alignas(64) Block {
   BlockId chain = kNoBlock;  // used and stitched: the next extent of the same block
   AliasId alias = kNoAlias;  // used and stitched, first extent: the window it is seen through
   union {
-    Epoch epoch = 0;     // free and tagged: when it was freed
+    Epoch epoch{};       // free and tagged: when it was freed
     std::uint32_t site;  // used, first extent: what a plan knows it by
   };
   std::uint32_t padding = 0;  // used: bytes before the address the caller sees

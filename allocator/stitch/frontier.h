@@ -31,7 +31,7 @@ namespace thimble {
 // A point on a stream, as the driver knows it.
 struct StreamPoint {
   StreamId stream{};
-  StreamSeq sequence = 0;
+  StreamSeq sequence;
 };
 
 class Frontier {
@@ -83,8 +83,8 @@ class Frontier {
   };
   struct Stream {
     StreamId id{};
-    Epoch epoch = 1;
-    Epoch passed = 0;
+    Epoch epoch{1};
+    Epoch passed;
     bool freed = false;         // something was freed in the current epoch
     std::deque<Point> pending;  // recorded, not yet known to be passed
   };

@@ -335,7 +335,7 @@ void Heap::DrainSmall(StreamTag tag) {
 // --- Space -------------------------------------------------------------------------------------
 
 void Heap::Append(Bytes bytes, StreamTag tag) {
-  MakeFree(AppendBlock(bytes), kCleanTag, 0, /*join=*/tag);
+  MakeFree(AppendBlock(bytes), kCleanTag, Epoch(), /*join=*/tag);
 }
 
 void Heap::Refill(Extent part, StreamTag tag) {
@@ -349,7 +349,7 @@ void Heap::Refill(Extent part, StreamTag tag) {
     id = right;
   }
   if (part.end < EndOf(id)) InsertVacant(Split(id, part.end));
-  MakeFree(id, kCleanTag, 0, /*join=*/tag);
+  MakeFree(id, kCleanTag, Epoch(), /*join=*/tag);
 }
 
 void Heap::Vacate(Extent part) {

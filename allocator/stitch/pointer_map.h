@@ -19,21 +19,21 @@ class PointerMap {
   // `address` is a multiple of kUnit and not in the map.
   void Put(Address address, BlockId block) {
     if (2 * (size_ + 1) > entries_.size()) Grow();
-    Insert({address / kUnit, block});
+    Insert({address.value() / kUnit, block});
     ++size_;
   }
 
   // kNoBlock if `address` is not in the map.
   BlockId Find(Address address) const {
     if (address % kUnit != 0) return kNoBlock;
-    const std::size_t at = Locate(address / kUnit);
+    const std::size_t at = Locate(address.value() / kUnit);
     return entries_[at].key == 0 ? kNoBlock : entries_[at].block;
   }
 
   // Like Find, and takes it out.
   BlockId Take(Address address) {
     if (address % kUnit != 0) return kNoBlock;
-    std::size_t hole = Locate(address / kUnit);
+    std::size_t hole = Locate(address.value() / kUnit);
     if (entries_[hole].key == 0) return kNoBlock;
     const BlockId block = entries_[hole].block;
     // Pull later entries of the same probe run into the hole, so that no search stops short.
@@ -54,7 +54,7 @@ class PointerMap {
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const Entry& entry : entries_) {
-      if (entry.key != 0) visit(entry.key * kUnit, entry.block);
+      if (entry.key != 0) visit(Address(entry.key * kUnit), entry.block);
     }
   }
 

@@ -32,7 +32,7 @@ namespace thimble {
 // A block and where callers see it.
 struct Placed {
   BlockId block = kNoBlock;
-  Address address = 0;
+  Address address;
 };
 
 class Stitcher {

@@ -16,11 +16,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "allocator/base/ids.h"
 
 namespace thimble {
 
-// The number of ops since the start.
-using OpTime = std::uint64_t;
+// When an op began. Two of them are a number of ops apart.
+using OpTime = Position<struct OpLine>;
 
 class NextUse {
  public:
@@ -40,13 +41,13 @@ class NextUse {
   // Predicts the next use of the block whose last use was `use` at `then`. If that is unknown, or
   // the prediction has passed, it expects as long a time again as since `then`.
   OpTime Guess(Use use, OpTime then) const {
-    const OpTime guess = use == kUnknown ? 0 : then + gaps_[use];
+    const OpTime guess = use == kUnknown ? OpTime() : then + gaps_[use];
     return guess > now_ ? guess : now_ + (now_ - then) + 1;
   }
   OpTime now() const { return now_; }
   // The longest time between two uses since the last call. Some blocks are used once or twice per
   // step, so it is about one step.
-  OpTime TakeLongestGap() { return std::exchange(longest_gap_, 0); }
+  std::uint64_t TakeLongestGap() { return std::exchange(longest_gap_, 0); }
 
  private:
   struct Op {
@@ -61,8 +62,8 @@ class NextUse {
 
   absl::flat_hash_map<std::uint64_t, Op> ops_;
   std::vector<std::uint32_t> gaps_;  // by use: ops until the next one; 0: unknown
-  OpTime now_ = 0;
-  OpTime longest_gap_ = 0;
+  OpTime now_;
+  std::uint64_t longest_gap_ = 0;
 };
 
 }  // namespace thimble

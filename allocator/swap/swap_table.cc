@@ -11,7 +11,7 @@ bool IsOnHost(SwapState state) {
 
 }  // namespace
 
-void SwapTable::Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step) {
+void SwapTable::Add(Address address, AddressRange movable, std::uint64_t op, std::uint64_t step) {
   SwapId id = static_cast<SwapId>(blocks_.size());
   if (unused_.empty()) {
     blocks_.emplace_back();
@@ -87,7 +87,7 @@ void SwapTable::Expose(SwapId id) {
 
 SwapId SwapTable::FarthestNextUse() const {
   SwapId found = kNoSwap;
-  OpTime last = 0;
+  OpTime last;
   for (SwapId id = idle_.first; id != kNoSwap; id = blocks_[id].next) {
     if (const OpTime next = NextUseOf(id); next > last) {
       last = next;
@@ -99,7 +99,7 @@ SwapId SwapTable::FarthestNextUse() const {
 
 SwapId SwapTable::NearestNextUse() const {
   SwapId found = kNoSwap;
-  OpTime first = ~OpTime{0};
+  OpTime first(~std::uint64_t{0});
   for (SwapId id = on_host_.first; id != kNoSwap; id = blocks_[id].next) {
     if (const OpTime next = NextUseOf(id); next < first) {
       first = next;
@@ -159,7 +159,7 @@ void SwapTable::CheckInvariants() const {
   }
   Bytes on_host = 0;
   for (const SwapBlock& block : blocks_) {
-    if (block.address == 0) continue;
+    if (!block.address) continue;
     if (MayLeave(block) || block.state == SwapState::kOnHost) --linked;
     THIMBLE_CHECK((block.host != nullptr) == (block.state != SwapState::kOnDevice),
                   "W5: a block has host memory that it does not need, or needs some and has none");

@@ -22,7 +22,6 @@
 #include "allocator/base/ids.h"
 #include "allocator/swap/next_use.h"
 #include "allocator/swap/swap_state.h"
-#include "allocator/vmm/alias_space.h"
 
 namespace thimble {
 
@@ -30,10 +29,10 @@ using SwapId = std::uint32_t;
 inline constexpr SwapId kNoSwap = ~SwapId{0};
 
 struct SwapBlock {
-  Address address = 0;   // 0: no block has this id
-  Extent movable;        // the addresses of the part that can leave
+  Address address;       // none: no block has this id
+  AddressRange movable;  // the part that can leave
   void* host = nullptr;  // its copy on the host
-  OpTime used_at = 0;
+  OpTime used_at;
   NextUse::Use use = NextUse::kUnknown;  // its last use
   StreamId stream{};                     // of its last use
   std::uint32_t pins = 0;
@@ -48,7 +47,7 @@ struct SwapBlock {
 class SwapTable {
  public:
   // Adds a new block of `op`, which fills it. The block cannot leave before it is touched.
-  void Add(Address address, Extent movable, std::uint64_t op, std::uint64_t step);
+  void Add(Address address, AddressRange movable, std::uint64_t op, std::uint64_t step);
   // kNoSwap if no block begins at `address`.
   SwapId Find(Address address) const {
     const auto it = ids_.find(address);
@@ -86,7 +85,7 @@ class SwapTable {
   // The block on the host with the earliest next use; kNoSwap if there is none. O(blocks there).
   SwapId NearestNextUse() const;
   OpTime now() const { return next_use_.now(); }
-  OpTime TakeLongestGap() { return next_use_.TakeLongestGap(); }
+  std::uint64_t TakeLongestGap() { return next_use_.TakeLongestGap(); }
 
   // Changes of state. The caller moves the bytes.
   void BeginEvict(SwapId id, void* host);
@@ -102,7 +101,7 @@ class SwapTable {
   template <typename Visit>
   void ForEachOnHost(Visit visit) const {
     for (const SwapBlock& block : blocks_) {
-      if (block.address == 0) continue;
+      if (!block.address) continue;
       if (block.state == SwapState::kOnHost || block.state == SwapState::kFetching) visit(block);
     }
   }

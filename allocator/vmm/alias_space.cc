@@ -79,8 +79,8 @@ absl::StatusOr<AliasId> AliasSpace::Build(absl::Span<const Extent> runs) {
 void AliasSpace::Drop(AliasId id) {
   const Alias& alias = aliases_[id];
   if (events_ != nullptr && events_->enabled()) {
-    events_->Append(
-        {EventKind::kUnalias, base_ + alias.offset, alias.bytes, StreamId{}, /*key=*/0, 0});
+    events_->Append({EventKind::kUnalias, (base_ + alias.offset).value(), alias.bytes, StreamId{},
+                     /*key=*/0, 0});
   }
   Discard(std::exchange(aliases_[id], {}));
   unused_.push_back(id);
@@ -135,8 +135,8 @@ void AliasSpace::RetryHalfDropped() {
 void AliasSpace::Report(const Alias& alias) const {
   Address address = base_ + alias.offset;
   for (const Extent& run : alias.runs) {
-    events_->Append({EventKind::kAlias, address, run.bytes(), StreamId{},
-                     /*key=*/home_->base() + run.begin, 0});
+    events_->Append({EventKind::kAlias, address.value(), run.bytes(), StreamId{},
+                     /*key=*/(home_->base() + run.begin).value(), 0});
     address += run.bytes();
   }
 }

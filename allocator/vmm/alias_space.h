@@ -35,12 +35,8 @@ namespace thimble {
 using AliasId = std::uint32_t;
 inline constexpr AliasId kNoAlias = ~AliasId{0};
 
-// Home bytes [begin, end).
-struct Extent {
-  Bytes begin = 0;
-  Bytes end = 0;
-  Bytes bytes() const { return end - begin; }
-};
+// Home bytes, by their offsets.
+using Extent = Interval<Bytes>;
 
 struct Alias {
   Bytes offset = 0;            // of its window in the alias reservation
@@ -70,7 +66,7 @@ class AliasSpace {
 
   const Alias& alias(AliasId id) const { return aliases_[id]; }
   Address address(AliasId id) const { return base_ + aliases_[id].offset; }
-  Extent addresses() const { return {base_, base_ + capacity_}; }
+  AddressRange addresses() const { return {base_, base_ + capacity_}; }
   bool Contains(Address address) const { return address - base_ < capacity_; }
 
   std::uint64_t mappings() const { return mappings_; }  // of all aliases together

@@ -50,7 +50,7 @@ absl::Status HomeSpace::Back(Bytes offset, Bytes bytes, Bytes chunk_bytes) {
   }
   if (IsHeard()) {
     ReportUnmapped();
-    events_->Append({EventKind::kMap, base_ + offset, bytes, StreamId{}, chunk_bytes, 0});
+    events_->Append({EventKind::kMap, (base_ + offset).value(), bytes, StreamId{}, chunk_bytes, 0});
   }
   return absl::OkStatus();
 }
@@ -182,7 +182,7 @@ void HomeSpace::NoteUnmapped(Bytes offset, Bytes bytes) {
 void HomeSpace::ReportUnmapped() {
   const Bytes bytes = std::exchange(unmapped_bytes_, 0);
   if (bytes == 0 || !IsHeard()) return;
-  events_->Append({EventKind::kUnmap, base_ + unmapped_, bytes, StreamId{}, 0, 0});
+  events_->Append({EventKind::kUnmap, (base_ + unmapped_).value(), bytes, StreamId{}, 0, 0});
 }
 
 void HomeSpace::ReportAll() {
@@ -195,7 +195,7 @@ void HomeSpace::ReportAll() {
     }
     const Chunk& chunk = chunks_[slots_[slot]];
     slot += chunk.bytes / slot_bytes_;
-    const Address address = base_ + chunk.offset;
+    const std::uint64_t address = (base_ + chunk.offset).value();
     if (run.address + run.bytes != address || run.key != chunk.bytes) {
       if (run.bytes > 0) events_->Append(run);
       run.address = address;

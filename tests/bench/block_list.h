@@ -21,7 +21,7 @@ namespace thimble::bench {
 enum class BlockState : std::uint8_t { kUsed, kFree, kUnmapped };
 
 struct Block {
-  Address address = 0;
+  Address address;
   Bytes bytes = 0;
   Block* prev = nullptr;  // in the same segment
   Block* next = nullptr;

@@ -40,11 +40,11 @@ class CnmemPolicy final : public Policy {
     const auto fit = blocks_.BestFit(bytes);
     Block* block = fit != blocks_.free_blocks().end() ? *fit : nullptr;
     if (block == nullptr && growth_) block = AddRegion(bytes);
-    return block == nullptr ? 0 : blocks_.Take(block, bytes)->address;
+    return block == nullptr ? 0 : blocks_.Take(block, bytes)->address.value();
   }
 
   void Free(std::uint64_t address, std::uint64_t /*stream*/) override {
-    blocks_.Give(blocks_.Find(address));
+    blocks_.Give(blocks_.Find(Address(address)));
   }
 
  private:
@@ -69,7 +69,7 @@ class CnmemPolicy final : public Policy {
   Driver& driver_;
   const bool growth_;
   const Bytes range_bytes_;
-  Address range_ = 0;
+  Address range_;
   Bytes used_bytes_ = 0;
   Bytes mapped_bytes_ = 0;
   BlockList blocks_;

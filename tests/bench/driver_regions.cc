@@ -14,10 +14,11 @@ std::uint64_t DriverRegions::Take(std::uint64_t bytes) {
   THIMBLE_CHECK(driver_.Map(*address, bytes, *chunk).ok(), "a new region can be mapped");
   THIMBLE_CHECK(driver_.SetAccess(*address, bytes).ok(), "a mapped region can be opened");
   regions_.emplace(*address, Region{*chunk, bytes});
-  return *address;
+  return address->value();
 }
 
-void DriverRegions::Give(std::uint64_t address) {
+void DriverRegions::Give(std::uint64_t given) {
+  const Address address(given);
   const auto it = regions_.find(address);
   THIMBLE_CHECK(it != regions_.end(), "only what was taken is given back");
   const Region region = it->second;

@@ -31,7 +31,7 @@ constexpr Bytes kSmallPage = 2 * kMiB;
 constexpr Bytes kLargePage = 20 * kMiB;
 
 struct Segment {
-  Address address = 0;
+  Address address;
   std::vector<ChunkHandle> pages;  // meaningful where mapped
 };
 
@@ -75,10 +75,11 @@ class ExpandablePolicy final : public Policy {
       ReleaseCachedPages(large_);
       block = Expand(pool, bytes);
     }
-    return block == nullptr ? 0 : pool.blocks.Take(block, bytes)->address;
+    return block == nullptr ? 0 : pool.blocks.Take(block, bytes)->address.value();
   }
 
-  void Free(std::uint64_t address, std::uint64_t /*stream*/) override {
+  void Free(std::uint64_t given, std::uint64_t /*stream*/) override {
+    const Address address(given);
     Block* block = small_.blocks.Find(address);
     Pool& pool = block != nullptr ? small_ : large_;
     if (block == nullptr) block = large_.blocks.Find(address);

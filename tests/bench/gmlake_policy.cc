@@ -50,12 +50,12 @@ struct FusedBlock;
 
 struct Chunk {
   ChunkHandle handle;
-  Address home = 0;  // in its primitive segment
+  Address home;  // in its primitive segment
   std::vector<FusedBlock*> fused;
 };
 
 struct FusedBlock {
-  Address address = 0;
+  Address address;
   std::vector<Chunk*> chunks;
   std::vector<bool> mapped;         // false where a chunk was given back while the block was live
   std::size_t busy_chunks = 0;      // in use, through this block or any other
@@ -119,21 +119,22 @@ class GmlakePolicy final : public Policy {
 std::uint64_t GmlakePolicy::Allocate(std::uint64_t bytes, std::uint64_t /*stream*/,
                                      std::uint64_t /*key*/) {
   if (RoundUp(bytes, kSmallRounding) <= kLargestSmall) {
-    return AllocateSmall(RoundUp(bytes, kSmallRounding));
+    return AllocateSmall(RoundUp(bytes, kSmallRounding)).value();
   }
   bytes = RoundUp(bytes, kChunk);
   Address address = TakePrimitive(bytes);
-  if (address == 0) address = ReuseFused(bytes);
-  if (address == 0) address = Fuse(bytes);
-  if (address == 0) address = GrowLarge(bytes);
-  if (address == 0) {
+  if (!address) address = ReuseFused(bytes);
+  if (!address) address = Fuse(bytes);
+  if (!address) address = GrowLarge(bytes);
+  if (!address) {
     ReleaseCached();
     address = GrowLarge(bytes);
   }
-  return address != 0 ? address : Fuse(bytes);
+  return (address ? address : Fuse(bytes)).value();
 }
 
-void GmlakePolicy::Free(std::uint64_t address, std::uint64_t /*stream*/) {
+void GmlakePolicy::Free(std::uint64_t given, std::uint64_t /*stream*/) {
+  const Address address(given);
   if (Block* block = small_.Find(address)) {
     small_.Give(block);
     return;
@@ -153,7 +154,7 @@ Address GmlakePolicy::AllocateSmall(Bytes bytes) {
   if (fit == small_.free_blocks().end()) {
     if (!GrowSmall()) {
       ReleaseCached();
-      if (!GrowSmall()) return 0;
+      if (!GrowSmall()) return Address();
     }
     fit = small_.BestFit(bytes);
   }
@@ -161,8 +162,8 @@ Address GmlakePolicy::AllocateSmall(Bytes bytes) {
 }
 
 bool GmlakePolicy::GrowSmall() {
-  const Address region = regions_.Take(kSmallRegion);
-  if (region == 0) return false;
+  const Address region(regions_.Take(kSmallRegion));
+  if (!region) return false;
   free_bytes_ -= kSmallRegion;
   small_.AddSegment(region, kSmallRegion, BlockState::kFree);
   return true;
@@ -170,7 +171,7 @@ bool GmlakePolicy::GrowSmall() {
 
 Address GmlakePolicy::TakePrimitive(Bytes bytes) {
   const auto fit = large_.BestFit(bytes);
-  if (fit == large_.free_blocks().end()) return 0;
+  if (fit == large_.free_blocks().end()) return Address();
   const Block* block = large_.Take(*fit, bytes);
   MarkBusy(block->address, bytes);
   return block->address;
@@ -181,13 +182,13 @@ Address GmlakePolicy::ReuseFused(Bytes bytes) {
   FusedBlock key;
   key.chunks.resize(bytes / kChunk);
   const auto fit = reusable_.lower_bound(&key);
-  if (fit == reusable_.end() || (*fit)->bytes() > bytes * kReuseLimit) return 0;
+  if (fit == reusable_.end() || (*fit)->bytes() > bytes * kReuseLimit) return Address();
   return UseFused(*fit, bytes);
 }
 
 // Largest free blocks first; like the original it does not bother with a single one.
 Address GmlakePolicy::Fuse(Bytes bytes) {
-  if (bytes < kFragLimit || large_.free_blocks().size() < 2) return 0;
+  if (bytes < kFragLimit || large_.free_blocks().size() < 2) return Address();
   auto block = std::make_unique<FusedBlock>();
   const std::size_t count = bytes / kChunk;
   const auto& free = large_.free_blocks();
@@ -198,10 +199,10 @@ Address GmlakePolicy::Fuse(Bytes bytes) {
       block->chunks.push_back(chunk++);
     }
   }
-  if (block->chunks.size() < count) return 0;
+  if (block->chunks.size() < count) return Address();
   if (!MapFused(block.get())) {
     CollectIdleFused();
-    if (!MapFused(block.get())) return 0;
+    if (!MapFused(block.get())) return Address();
   }
   FusedBlock* fused = block.get();
   for (Chunk* chunk : fused->chunks) chunk->fused.push_back(fused);
@@ -214,14 +215,15 @@ Address GmlakePolicy::Fuse(Bytes bytes) {
 
 Address GmlakePolicy::GrowLarge(Bytes bytes) {
   const Bytes segment_bytes = bytes < kSmallestOwnSegment ? kSharedSegment : bytes;
-  if (segment_bytes > free_bytes_) return 0;
+  if (segment_bytes > free_bytes_) return Address();
   const absl::StatusOr<Address> range = driver_.Reserve(segment_bytes, kChunk);
-  if (!range.ok()) return 0;
+  if (!range.ok()) return Address();
   std::vector<Chunk>& chunks = segments_[*range];
   for (Address home = *range; home < *range + segment_bytes; home += kChunk) {
     const absl::StatusOr<ChunkHandle> handle = driver_.Create(kChunk);
-    if (!handle.ok()) return 0;
-    if (!driver_.Map(home, kChunk, *handle).ok() || !driver_.SetAccess(home, kChunk).ok()) return 0;
+    if (!handle.ok()) return Address();
+    if (!driver_.Map(home, kChunk, *handle).ok() || !driver_.SetAccess(home, kChunk).ok())
+      return Address();
     chunks.push_back({*handle, home, {}});
     free_bytes_ -= kChunk;
   }
@@ -242,7 +244,7 @@ void GmlakePolicy::ReleaseCached() {
     if (block->is_whole_segment()) whole.push_back(block);
   }
   for (Block* block : whole) {
-    regions_.Give(block->address);
+    regions_.Give(block->address.value());
     free_bytes_ += block->bytes;
     small_.RemoveSegment(block);
   }

@@ -47,10 +47,10 @@ void Pair(benchmark::State& state, Policy* policy) {
 }
 
 void Batch(benchmark::State& state, Policy* policy) {
-  std::vector<Address> blocks(kBlocks);
+  std::vector<std::uint64_t> blocks(kBlocks);
   for (auto _ : state) {
-    for (Address& block : blocks) block = policy->Allocate(kPairBytes, 0, 0);
-    for (const Address block : blocks) policy->Free(block, 0);
+    for (std::uint64_t& block : blocks) block = policy->Allocate(kPairBytes, 0, 0);
+    for (const std::uint64_t block : blocks) policy->Free(block, 0);
   }
 }
 
@@ -58,14 +58,15 @@ void RandomSizes(benchmark::State& state, Policy* policy) {
   constexpr Bytes kSmallest = 256;
   constexpr int kDoublings = 14;
   std::mt19937 random(7);
-  std::vector<Address> blocks(kBlocks);
-  for (Address& block : blocks) block = policy->Allocate(kSmallest << random() % kDoublings, 0, 0);
+  std::vector<std::uint64_t> blocks(kBlocks);
+  for (std::uint64_t& block : blocks)
+    block = policy->Allocate(kSmallest << random() % kDoublings, 0, 0);
   for (auto _ : state) {
-    Address& block = blocks[random() % kBlocks];
+    std::uint64_t& block = blocks[random() % kBlocks];
     policy->Free(block, 0);
     block = policy->Allocate(kSmallest << random() % kDoublings, 0, 0);
   }
-  for (const Address block : blocks) policy->Free(block, 0);
+  for (const std::uint64_t block : blocks) policy->Free(block, 0);
 }
 
 void Step(benchmark::State& state, Policy* policy) {
@@ -73,7 +74,7 @@ void Step(benchmark::State& state, Policy* policy) {
   std::mt19937 random(7);
   std::vector<Bytes> sizes(kBlocks);
   for (Bytes& size : sizes) size = kSmallest + random() % (7 * kSmallest);
-  std::vector<Address> blocks(kBlocks);
+  std::vector<std::uint64_t> blocks(kBlocks);
   const auto run = [&] {
     policy->BeginStep();
     for (std::size_t i = 0; i < kBlocks; ++i) blocks[i] = policy->Allocate(sizes[i], 0, i + 1);

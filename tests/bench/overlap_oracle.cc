@@ -13,7 +13,7 @@ bool DisjointIntervals::Add(std::uint64_t begin, std::uint64_t bytes) {
 }
 
 void OverlapOracle::Allocated(Address address, Bytes bytes) {
-  if (!addresses_.Add(address, bytes)) {
+  if (!addresses_.Add(address.value(), bytes)) {
     ++errors_;
     return;
   }
@@ -37,7 +37,7 @@ void OverlapOracle::Freed(Address address) {
   if (block == physical_begins_.end()) return;  // its allocation was an error already
   for (const Bytes begin : block->second) physical_.Remove(begin);
   physical_begins_.erase(block);
-  addresses_.Remove(address);
+  addresses_.Remove(address.value());
 }
 
 std::uint64_t CountOverlaps(const Workload& workload, PolicyKind kind, Bytes capacity,
@@ -47,9 +47,9 @@ std::uint64_t CountOverlaps(const Workload& workload, PolicyKind kind, Bytes cap
   Addresses addresses(workload.ids);
   for (int replay = 0; replay < replays; ++replay) {
     for (const TraceOp& op : workload.ops) {
-      if (op.kind == TraceOpKind::kFree) oracle.Freed(addresses[op.id]);
+      if (op.kind == TraceOpKind::kFree) oracle.Freed(Address(addresses[op.id]));
       if (!ReplayOp(op, &subject.policy(), &addresses)) return oracle.errors();
-      if (op.kind == TraceOpKind::kAllocate) oracle.Allocated(addresses[op.id], op.bytes);
+      if (op.kind == TraceOpKind::kAllocate) oracle.Allocated(Address(addresses[op.id]), op.bytes);
     }
   }
   return oracle.errors();

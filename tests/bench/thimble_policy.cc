@@ -16,11 +16,12 @@ class ThimblePolicy final : public Policy {
   std::uint64_t Allocate(std::uint64_t bytes, std::uint64_t stream, std::uint64_t key) override {
     const absl::StatusOr<Address> block =
         arena_->Allocate({bytes, /*alignment=*/0, StreamId{stream}, key, step_});
-    return block.ok() ? *block : 0;
+    return block.ok() ? block->value() : 0;
   }
 
   void Free(std::uint64_t address, std::uint64_t stream) override {
-    THIMBLE_CHECK(arena_->Free(address, StreamId{stream}).ok(), "a block in use can be freed");
+    THIMBLE_CHECK(arena_->Free(Address(address), StreamId{stream}).ok(),
+                  "a block in use can be freed");
   }
 
   void BeginStep() override {

@@ -23,14 +23,14 @@ struct Workload {
 Workload MakeWorkload(std::string name, const Trace& trace);
 
 // Where each block of a replay is, by TraceOp::id.
-using Addresses = std::vector<Address>;
+using Addresses = std::vector<std::uint64_t>;
 
 inline bool ReplayOp(const TraceOp& op, Policy* policy, Addresses* addresses) {
   if (op.kind == TraceOpKind::kStep) {
     policy->BeginStep();
     return true;
   }
-  Address& address = (*addresses)[op.id];
+  std::uint64_t& address = (*addresses)[op.id];
   const auto stream = static_cast<std::uint64_t>(op.stream);
   if (op.kind == TraceOpKind::kAllocate) {
     address = policy->Allocate(op.bytes, stream, op.key);

@@ -107,11 +107,11 @@ TEST_P(DriverContents, CopyThatLeavesAccessibleMemoryIsRefusedAndWritesNothing) 
   EXPECT_EQ(Peek(base + 1), 0);
   EXPECT_FALSE(Copy(base + 2 * granule_, host, CopyDirection::kToHost).ok());
   EXPECT_EQ(host, std::vector<std::uint8_t>(granule_, 9));
-  EXPECT_FALSE(Copy(~Address{0} - 2, host, CopyDirection::kToHost).ok());
+  EXPECT_FALSE(Copy(Address(~std::uint64_t{0}) - 2, host, CopyDirection::kToHost).ok());
 }
 
 TEST_P(DriverContents, EmptyCopySucceeds) {
-  EXPECT_TRUE(Succeeds(driver_.Copy(0, nullptr, 0, CopyDirection::kToHost)));
+  EXPECT_TRUE(Succeeds(driver_.Copy(Address(), nullptr, 0, CopyDirection::kToHost)));
 }
 
 TEST_P(DriverContents, HostMemoryIsPinnedOnce) {

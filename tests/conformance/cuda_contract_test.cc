@@ -171,7 +171,7 @@ TEST_F(CudaContract, PointsAreEventsThatAreUsedAgain) {
   EXPECT_THAT(Calls(), IsEmpty()) << "a point that is known to be passed costs nothing";
   ASSERT_TRUE(Succeeds(driver_->Record(stream_)));
   EXPECT_THAT(Calls(), ElementsAre("cuEventRecord " + on_stream_));
-  ASSERT_TRUE(Succeeds(driver_->Wait(stream_, 2)));
+  ASSERT_TRUE(Succeeds(driver_->Wait(stream_, StreamSeq(2))));
   EXPECT_THAT(Calls(), ElementsAre("cuEventSynchronize"));
 }
 
@@ -185,7 +185,7 @@ TEST_F(CudaContract, EventsGrowOnlyWithPendingWorkAndAreKept) {
   Open();
   for (int round = 0; round < 3; ++round) {
     cuda_.Hold(stream_);
-    StreamSeq last = 0;
+    StreamSeq last;
     for (int i = 0; i < 10; ++i) last = driver_->Record(stream_).value();
     EXPECT_EQ(cuda_.counts().events, 10u);
     EXPECT_FALSE(driver_->Passed(stream_, last - 9).value());

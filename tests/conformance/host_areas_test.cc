@@ -27,10 +27,10 @@ std::unique_ptr<HostDriver> Open(std::uint64_t max_areas) {
 std::uint64_t KernelAreas(Address begin, Address end) {
   std::FILE* const maps = std::fopen("/proc/self/maps", "r");
   std::uint64_t count = 0;
-  Address first = 0;
-  Address last = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
   while (std::fscanf(maps, "%" SCNx64 "-%" SCNx64 "%*[^\n]", &first, &last) == 2) {
-    if (first < end && last > begin) ++count;
+    if (first < end.value() && last > begin.value()) ++count;
   }
   std::fclose(maps);
   return count;

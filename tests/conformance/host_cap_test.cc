@@ -41,7 +41,7 @@ class HostCap : public testing::Test {
   }
 
   std::unique_ptr<HostDriver> driver_;
-  Address base_ = 0;
+  Address base_;
   ChunkHandle chunk_{};
   std::vector<Address> mapped_;
 };

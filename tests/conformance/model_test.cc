@@ -161,7 +161,7 @@ class DriverModel : public DriverConformance {
     }
   }
 
-  Address base_ = 0;
+  Address base_;
   std::mt19937_64 random_{20240901};
   Model model_;
   std::vector<ChunkHandle> handles_;

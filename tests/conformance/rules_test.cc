@@ -67,7 +67,7 @@ TEST_P(DriverRules, R2_MappingOutsideOfReservationsIsRefused) {
   EXPECT_TRUE(IsRefused(driver_.Map(base - granule_, 2 * granule_, chunk)));
   ASSERT_TRUE(Succeeds(driver_.Release(base, 2 * granule_)));
   EXPECT_TRUE(IsRefused(driver_.Map(base, 2 * granule_, chunk)));
-  EXPECT_TRUE(IsRefused(driver_.Map(0, 2 * granule_, chunk)));
+  EXPECT_TRUE(IsRefused(driver_.Map(Address(), 2 * granule_, chunk)));
 }
 
 TEST_P(DriverRules, R2_PlaceCanBeMappedAgainAfterUnmap) {
@@ -194,7 +194,7 @@ TEST_P(DriverRules, R5_SizesNearTheEndOfTheAddressSpaceAreErrors) {
   EXPECT_FALSE(driver_.Reserve(huge, granule_).ok());
   EXPECT_FALSE(driver_.Create(huge).ok());
   EXPECT_TRUE(IsRefused(driver_.SetAccess(Reserve(1), huge)));
-  EXPECT_TRUE(IsRefused(driver_.Map(huge, granule_, Create())));
+  EXPECT_TRUE(IsRefused(driver_.Map(Address(huge), granule_, Create())));
 }
 
 TEST_P(DriverRules, R5_AlignmentIsAPowerOfTwoOfAtLeastAGranule) {

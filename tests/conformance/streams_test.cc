@@ -18,33 +18,34 @@ class DriverStreams : public DriverConformance {
 INSTANTIATE_TEST_SUITE_P(All, DriverStreams, testing::ValuesIn(AllSubjects()), SubjectName);
 
 TEST_P(DriverStreams, PointsAreCountedFromOnePerStream) {
-  for (StreamSeq expected = 1; expected <= 5; ++expected) {
+  for (StreamSeq expected(1); expected <= StreamSeq(5); ++expected) {
     EXPECT_EQ(driver_.Record(stream_).value(), expected);
   }
-  EXPECT_EQ(driver_.Record(other_).value(), 1u);
-  EXPECT_EQ(driver_.Record(StreamId{}).value(), 1u) << "the default stream is a stream too";
+  EXPECT_EQ(driver_.Record(other_).value(), StreamSeq(1));
+  EXPECT_EQ(driver_.Record(StreamId{}).value(), StreamSeq(1))
+      << "the default stream is a stream too";
 }
 
 TEST_P(DriverStreams, PointZeroIsAlwaysPassed) {
-  EXPECT_TRUE(driver_.Passed(stream_, 0).value());
-  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, 0)));
+  EXPECT_TRUE(driver_.Passed(stream_, StreamSeq(0)).value());
+  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, StreamSeq(0))));
 }
 
 TEST_P(DriverStreams, PointOfTheFutureIsRefused) {
-  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, 1)));
-  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, 1)));
+  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, StreamSeq(1))));
+  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, StreamSeq(1))));
   ASSERT_TRUE(Succeeds(driver_.Record(stream_)));
-  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, 1)));
-  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, 2)));
-  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, 2)));
-  EXPECT_TRUE(IsRefused(driver_.Passed(other_, 1)));
+  EXPECT_TRUE(Succeeds(driver_.Wait(stream_, StreamSeq(1))));
+  EXPECT_TRUE(IsRefused(driver_.Passed(stream_, StreamSeq(2))));
+  EXPECT_TRUE(IsRefused(driver_.Wait(stream_, StreamSeq(2))));
+  EXPECT_TRUE(IsRefused(driver_.Passed(other_, StreamSeq(1))));
 }
 
 TEST_P(DriverStreams, IdleStreamHasPassedEveryPoint) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Succeeds(driver_.Record(stream_)));
-  for (const StreamSeq point : {100, 1, 50, 100}) {
-    EXPECT_TRUE(driver_.Passed(stream_, point).value()) << point;
-    EXPECT_TRUE(Succeeds(driver_.Wait(stream_, point))) << point;
+  for (const StreamSeq point : {StreamSeq(100), StreamSeq(1), StreamSeq(50), StreamSeq(100)}) {
+    EXPECT_TRUE(driver_.Passed(stream_, point).value()) << point.value();
+    EXPECT_TRUE(Succeeds(driver_.Wait(stream_, point))) << point.value();
   }
 }
 
@@ -58,7 +59,7 @@ TEST_P(DriverStreams, ThreadsDoNotDisturbEachOther) {
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([this, id, &wrong] {
       const StreamId stream = subject_->Stream(id);
-      StreamSeq last = 0;
+      StreamSeq last;
       for (int round = 0; round < kRounds; ++round) {
         const Address base = driver_.Reserve(kSlots * granule_, granule_).value();
         for (Bytes slot = 0; slot < kSlots; ++slot) Back(base + slot * granule_);
@@ -83,21 +84,21 @@ TEST_P(DriverStreams, ThreadsDoNotDisturbEachOther) {
 // E1: however the threads interleave, no two of them get the same number for a point.
 TEST_P(DriverStreams, ThreadsThatShareAStreamGetDistinctPoints) {
   constexpr int kThreads = 4;
-  constexpr StreamSeq kRounds = 200;
-  std::atomic<StreamSeq> sum{0};
+  constexpr std::uint64_t kRounds = 200;
+  std::atomic<std::uint64_t> sum{0};
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int id = 0; id < kThreads; ++id) {
     threads.emplace_back([this, &sum, &wrong] {
-      for (StreamSeq round = 0; round < kRounds; ++round) {
+      for (std::uint64_t round = 0; round < kRounds; ++round) {
         const StreamSeq point = driver_.Record(stream_).value();
-        sum += point;
+        sum += point.value();
         wrong += !driver_.Wait(stream_, point).ok() || !driver_.Passed(stream_, point).value();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const StreamSeq last = kThreads * kRounds;
+  const std::uint64_t last = kThreads * kRounds;
   EXPECT_EQ(sum, last * (last + 1) / 2);
   EXPECT_EQ(wrong, 0);
 }

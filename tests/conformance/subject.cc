@@ -121,7 +121,7 @@ testing::AssertionResult HasCode(const absl::Status& status, absl::StatusCode co
 Address DriverConformance::Reserve(Bytes granules) {
   const absl::StatusOr<Address> address = driver_.Reserve(granules * granule_, granule_);
   EXPECT_TRUE(Succeeds(address));
-  return address.value_or(0);
+  return address.value_or(Address());
 }
 
 ChunkHandle DriverConformance::Create(Bytes granules) {
@@ -138,7 +138,7 @@ void DriverConformance::Back(Address address, Bytes granules) {
 }
 
 std::uint8_t DriverConformance::Peek(Address address) {
-  if (subject_->memory_is_here()) return *reinterpret_cast<volatile std::uint8_t*>(address);
+  if (subject_->memory_is_here()) return *static_cast<volatile std::uint8_t*>(ToPointer(address));
   std::uint8_t value = 0;
   EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToHost)));
   return value;
@@ -146,7 +146,7 @@ std::uint8_t DriverConformance::Peek(Address address) {
 
 void DriverConformance::Poke(Address address, std::uint8_t value) {
   if (subject_->memory_is_here()) {
-    *reinterpret_cast<volatile std::uint8_t*>(address) = value;
+    *static_cast<volatile std::uint8_t*>(ToPointer(address)) = value;
   } else {
     EXPECT_TRUE(Succeeds(driver_.Copy(address, &value, 1, CopyDirection::kToDevice)));
   }

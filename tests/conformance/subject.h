@@ -102,7 +102,9 @@ class DriverConformance : public testing::TestWithParam<SubjectKind> {
   std::uint8_t Peek(Address address);
   void Poke(Address address, std::uint8_t value);
   // Touches device memory; the touch may fault.
-  static void Touch(Address address) { *reinterpret_cast<volatile std::uint8_t*>(address) = 1; }
+  static void Touch(Address address) {
+    *static_cast<volatile std::uint8_t*>(ToPointer(address)) = 1;
+  }
 
   const std::unique_ptr<Subject> subject_;
   Driver& driver_;

@@ -30,8 +30,8 @@ class EdgesDeathTest : public testing::Test {
   }
 
   Address Allocate(Bytes bytes) { return arena_->Allocate({bytes, 0, StreamId{}, 0}).value(); }
-  static void Write(Address address) { *reinterpret_cast<volatile char*>(address) = 1; }
-  static char Read(Address address) { return *reinterpret_cast<volatile char*>(address); }
+  static void Write(Address address) { *static_cast<volatile char*>(ToPointer(address)) = 1; }
+  static char Read(Address address) { return *static_cast<volatile char*>(ToPointer(address)); }
 
   std::unique_ptr<HostDriver> driver_;
   std::unique_ptr<Arena> arena_;

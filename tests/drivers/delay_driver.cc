@@ -81,8 +81,9 @@ absl::Status DelayDriver::Wait(StreamId stream, StreamSeq point) {
   const auto fuse = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.fuse_ms);
   while (IsHeld(stream, point)) {
     if (std::chrono::steady_clock::now() >= fuse) {
-      return absl::UnavailableError(absl::StrCat(
-          "point ", point, " of a held stream was not released within ", options_.fuse_ms, " ms"));
+      return absl::UnavailableError(absl::StrCat("point ", point.value(),
+                                                 " of a held stream was not released within ",
+                                                 options_.fuse_ms, " ms"));
     }
     std::this_thread::sleep_for(kPause);
   }

@@ -48,9 +48,9 @@ class DelayDriver : public InterceptingDriver {
 
  private:
   struct Stream {
-    StreamSeq recorded = 0;  // the last point
+    StreamSeq recorded;  // the last point
     bool held = false;
-    StreamSeq free_until = 0;  // while held: the last point that is not held back
+    StreamSeq free_until;  // while held: the last point that is not held back
   };
 
   absl::Status Before(const Call& call) override;

@@ -17,7 +17,7 @@ class InterceptingDriver : public Driver {
   const DriverProperties& properties() const override { return base_.properties(); }
 
   absl::StatusOr<Address> Reserve(Bytes bytes, Bytes alignment) override {
-    return Intercept(At(DriverCall::kReserve, 0, bytes),
+    return Intercept(At(DriverCall::kReserve, {}, bytes),
                      [&] { return base_.Reserve(bytes, alignment); });
   }
   absl::Status Release(Address address, Bytes bytes) override {
@@ -25,7 +25,7 @@ class InterceptingDriver : public Driver {
                      [&] { return base_.Release(address, bytes); });
   }
   absl::StatusOr<ChunkHandle> Create(Bytes bytes) override {
-    return Intercept(At(DriverCall::kCreate, 0, bytes), [&] { return base_.Create(bytes); });
+    return Intercept(At(DriverCall::kCreate, {}, bytes), [&] { return base_.Create(bytes); });
   }
   absl::Status Destroy(ChunkHandle chunk) override {
     return Intercept(At(DriverCall::kDestroy), [&] { return base_.Destroy(chunk); });
@@ -48,7 +48,7 @@ class InterceptingDriver : public Driver {
     return Intercept(call, [&] { return base_.Copy(device, host, bytes, direction); });
   }
   absl::Status PinHost(void* host, Bytes bytes) override {
-    return Intercept(At(DriverCall::kPinHost, 0, bytes),
+    return Intercept(At(DriverCall::kPinHost, {}, bytes),
                      [&] { return base_.PinHost(host, bytes); });
   }
   absl::Status UnpinHost(void* host) override {
@@ -74,7 +74,7 @@ class InterceptingDriver : public Driver {
   // A call on its way: 0 for what it does not have.
   struct Call {
     DriverCall call = DriverCall::kReserve;
-    Address address = 0;
+    Address address;
     Bytes bytes = 0;
     CopyDirection direction = CopyDirection::kToDevice;
   };
@@ -88,7 +88,7 @@ class InterceptingDriver : public Driver {
   virtual void After(const Call& /*call*/, const absl::Status& /*status*/) {}
 
  private:
-  static Call At(DriverCall call, Address address = 0, Bytes bytes = 0) {
+  static Call At(DriverCall call, Address address = {}, Bytes bytes = 0) {
     return {call, address, bytes};
   }
   static const absl::Status& StatusOf(const absl::Status& status) { return status; }

@@ -17,11 +17,11 @@ namespace {
 constexpr Bytes kGranule = 4 * kKiB;
 
 struct HeldBlock {
-  Address address = 0;
+  Address address;
   Bytes bytes = 0;
   std::uint8_t pattern = 0;
 
-  char* data() const { return reinterpret_cast<char*>(address); }
+  char* data() const { return static_cast<char*>(ToPointer(address)); }
   void Fill() const { std::memset(data(), pattern, bytes); }
   // The first byte is right, and every other one is like the one before it.
   bool IsIntact() const {
@@ -134,7 +134,7 @@ class ArenaOps {
       }
       return;
     }
-    FUZZ_EXPECT((*address == 0) == (bytes == 0));
+    FUZZ_EXPECT((*address == Address()) == (bytes == 0));
     if (bytes == 0) return;
     FUZZ_EXPECT(*address % std::max<Bytes>(alignment, 256) == 0);
     held_.push_back({*address, bytes, ++pattern_});
@@ -159,15 +159,16 @@ class ArenaOps {
   }
 
   void FreeTwice() {
-    if (freed_ == 0 || IsHeld(freed_)) return;
+    if (!freed_ || IsHeld(freed_)) return;
     FUZZ_EXPECT(!arena_->Free(freed_, AnyStream()).ok());
     FUZZ_EXPECT(!arena_->Query(freed_).ok());
   }
 
   void FreeInside() {
-    const Address base = held_.empty() ? input_.Word() : held_[input_.Index(held_.size())].address;
+    const Address base =
+        held_.empty() ? Address(input_.Word()) : held_[input_.Index(held_.size())].address;
     const Address address = base + input_.Size(19);
-    if (address == 0 || IsHeld(address)) return;
+    if (!address || IsHeld(address)) return;
     FUZZ_EXPECT(!arena_->Free(address, AnyStream()).ok());
     FUZZ_EXPECT(!arena_->Query(address).ok());
   }
@@ -229,7 +230,7 @@ class ArenaOps {
   std::unique_ptr<Arena> arena_;
   std::vector<HeldBlock> held_;
   std::vector<HeldBlock> in_flight_;  // freed on the held stream, which has not passed
-  Address freed_ = 0;                 // the last one; it may be held again
+  Address freed_;                     // the last one; it may be held again
   std::uint8_t pattern_ = 0;
   bool faulty_ = false;
   bool stream_is_held_ = false;

@@ -7,7 +7,7 @@ namespace {
 
 using Word = std::uint64_t;
 
-volatile Word& WordAt(Address address) { return *reinterpret_cast<volatile Word*>(address); }
+volatile Word& WordAt(Address address) { return *static_cast<volatile Word*>(ToPointer(address)); }
 
 // Different for every block and every place in it.
 Word MarkFor(const Held& held, Bytes at) {
@@ -20,7 +20,7 @@ Word MarkFor(const Held& held, Bytes at) {
 template <typename Visit>
 void ForEachMark(Address address, Bytes bytes, Visit visit) {
   if (!visit(Bytes{0})) return;
-  for (Bytes at = RoundUp(address + 1, kPage) - address; at < bytes; at += kPage) {
+  for (Bytes at = RoundUp(address.value() + 1, kPage) - address.value(); at < bytes; at += kPage) {
     if (!visit(at - sizeof(Word)) || !visit(at)) return;
   }
   visit(bytes - sizeof(Word));

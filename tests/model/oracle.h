@@ -68,7 +68,7 @@ class Oracle {
     std::size_t position = 0;  // in order_
   };
   struct Ghost {
-    Address address = 0;
+    Address address;
     Bytes bytes = 0;
     StreamId stream{};
     std::vector<FileRange> physical;

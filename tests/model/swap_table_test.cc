@@ -31,7 +31,7 @@ class Machine {
 
  private:
   struct Block {
-    Address address = 0;
+    Address address;
     std::uint64_t contents = 0;
     std::uint64_t on_device = kGone;
     std::uint64_t on_host = kGone;
@@ -184,7 +184,7 @@ class Machine {
   workloads::Random random_;
   SwapTable table_;
   std::vector<Block> blocks_;
-  Address next_ = 0;
+  Address next_;
   std::uint64_t contents_ = 0;
   int evictions_ = 0;
   int called_off_ = 0;

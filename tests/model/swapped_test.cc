@@ -25,7 +25,7 @@ constexpr Bytes kLimit = 128 * kChunk;
 constexpr StreamId kStream{1};
 
 struct Held {
-  Address address = 0;
+  Address address;
   Bytes bytes = 0;
   std::uint64_t contents = 0;  // at the beginning of every page
   bool exposed = false;
@@ -120,7 +120,7 @@ class Ops {
   }
 
   static std::uint64_t* PageAt(const Held& held, Bytes at) {
-    return reinterpret_cast<std::uint64_t*>(held.address + at);
+    return static_cast<std::uint64_t*>(ToPointer(held.address + at));
   }
   void Fill(Held* held) {
     held->contents = ++contents_;

@@ -118,7 +118,7 @@ void RandomWalk::Allocate() {
 void RandomWalk::AllocateNothing() {
   const auto address = arena_->Allocate({0, 0, AnyStream(), 0});
   ASSERT_TRUE(address.ok()) << address.status();
-  ASSERT_EQ(*address, 0u);
+  ASSERT_EQ(*address, Address());
   ASSERT_TRUE(arena_->Free(*address, AnyStream()).ok());
 }
 
@@ -150,12 +150,12 @@ void RandomWalk::FreeSomeInARow() {
 
 void RandomWalk::FreeBadPointer() {
   Address address = last_freed_;
-  if (Chance(300)) address = 0x1000 + random_.Index(1 << 20);
+  if (Chance(300)) address = Address(0x1000 + random_.Index(1 << 20));
   if (Chance(500) && oracle_.size() > 0) {
     const Address block = oracle_.Nth(random_.Index(oracle_.size()));
     address = block + 1 + random_.Index(oracle_.at(block).bytes - 1);
   }
-  if (address == 0 || oracle_.Holds(address)) return;
+  if (!address || oracle_.Holds(address)) return;
   const absl::Status status = arena_->Free(address, AnyStream());
   ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   ASSERT_FALSE(arena_->Query(address).ok());
@@ -260,9 +260,9 @@ void RandomWalk::CheckAtPace() {
 
 // The first alias begins at the base of the aliases, which is aligned like the home space.
 void RandomWalk::NoteAddress(Address address) {
-  Address relative = address - home_base_;
+  Bytes relative = address - home_base_;
   if (relative >= home_bytes_) {
-    if (alias_base_ == 0) alias_base_ = RoundDown(address, HomeSpace::kAlignment);
+    if (!alias_base_) alias_base_ = address - address % HomeSpace::kAlignment;
     relative = address - alias_base_ + home_bytes_;
   }
   digest_ = (digest_ ^ relative) * 0x100000001b3;

@@ -81,11 +81,11 @@ class RandomWalk {
   std::unique_ptr<Arena> arena_;
   Oracle oracle_;
   std::vector<bool> held_;  // by stream
-  Address home_base_ = 0;
+  Address home_base_;
   Bytes home_bytes_ = 0;
-  Address alias_base_ = 0;
+  Address alias_base_;
   double occupancy_ = 0.5;  // of the limit: above it, frees are likelier
-  Address last_freed_ = 0;
+  Address last_freed_;
   std::uint64_t operation_ = 0;
   std::uint64_t serial_ = 0;
   std::uint64_t digest_ = 0;

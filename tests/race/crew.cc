@@ -113,11 +113,11 @@ template <typename Visit>
 void ForEachPlace(const HeldBlock& block, Visit visit) {
   const Bytes step = std::max<Bytes>(block.bytes / 64, 512) & ~Bytes{7};
   for (Bytes at = 0; at + 8 <= block.bytes; at += step) {
-    visit(reinterpret_cast<std::uint64_t*>(block.address + at), block.pattern + at);
+    visit(static_cast<std::uint64_t*>(ToPointer(block.address + at)), block.pattern + at);
   }
   if (block.bytes >= 8) {
     const Bytes last = (block.bytes - 8) & ~Bytes{7};
-    visit(reinterpret_cast<std::uint64_t*>(block.address + last), block.pattern + last);
+    visit(static_cast<std::uint64_t*>(ToPointer(block.address + last)), block.pattern + last);
   }
 }
 

@@ -27,7 +27,7 @@ std::unique_ptr<Arena> MakeArena(Driver* driver, const ArenaOptions& options = {
 
 struct HeldBlock {
   Arena* arena = nullptr;
-  Address address = 0;
+  Address address;
   Bytes bytes = 0;
   std::uint64_t pattern = 0;
 

@@ -48,7 +48,7 @@ TEST_P(DoubleFree, SucceedsExactlyOnce) {
         freed = 0;
         for (Address& block : blocks) {
           block = arena->Allocate({param.bytes, 0, StreamId{}, 0}).value();
-          *reinterpret_cast<volatile int*>(block) = round;
+          *static_cast<volatile int*>(ToPointer(block)) = round;
         }
       }
       meeting.Arrive();

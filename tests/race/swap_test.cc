@@ -26,13 +26,13 @@ constexpr StreamId kStream{1};
 
 void Fill(Address block, std::uint64_t contents) {
   for (Bytes at = 0; at < kBlock; at += kPage) {
-    *reinterpret_cast<std::uint64_t*>(block + at) = contents;
+    *static_cast<std::uint64_t*>(ToPointer(block + at)) = contents;
   }
 }
 
 bool Holds(Address block, std::uint64_t contents) {
   for (Bytes at = 0; at < kBlock; at += kPage) {
-    if (*reinterpret_cast<const std::uint64_t*>(block + at) != contents) return false;
+    if (*static_cast<const std::uint64_t*>(ToPointer(block + at)) != contents) return false;
   }
   return true;
 }

@@ -78,7 +78,7 @@ void Watch::CheckLog() {
   const auto events = ReadEventLog(log_);
   Expect(events.ok(), "a log cannot be read");
   if (!events.ok()) return;
-  absl::flat_hash_set<Address> held;
+  absl::flat_hash_set<std::uint64_t> held;
   for (const Event& event : *events) {
     if (event.kind == EventKind::kAllocate && event.address != 0) {
       Expect(held.insert(event.address).second, "the log allocates an address twice");

@@ -36,7 +36,7 @@ class ArenaTest : public testing::Test {
   Address Allocate(Bytes bytes, StreamId stream = kFirst, std::uint64_t key = 0) {
     const auto address = arena_->Allocate({bytes, 0, stream, key});
     EXPECT_TRUE(address.ok()) << address.status();
-    return address.value_or(0);
+    return address.value_or(Address());
   }
   absl::Status TryAllocate(Bytes bytes, StreamId stream = kFirst) {
     return arena_->Allocate({bytes, 0, stream, 0}).status();

@@ -212,7 +212,7 @@ TEST_F(ArenaMemory, TheLogOfAnArenaNeverShowsAnOverlap) {
     Free(large);
   }
   ASSERT_TRUE(arena_->StopLog().ok());
-  std::map<Address, Bytes> live;
+  std::map<std::uint64_t, Bytes> live;  // by address
   int steps = 0;
   const std::vector<Event> events = ReadEventLog(path).value();
   for (const Event& event : events) {

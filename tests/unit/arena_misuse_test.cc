@@ -35,7 +35,7 @@ class ArenaMisuse : public ArenaTest, public testing::WithParamInterface<Kind> {
     const absl::Status status = arena_->Free(address, stream);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     char name[32];
-    std::snprintf(name, sizeof(name), "%#llx", static_cast<unsigned long long>(address));
+    std::snprintf(name, sizeof(name), "%#llx", static_cast<unsigned long long>(address.value()));
     EXPECT_THAT(MessageOf(status), HasSubstr(name));
     EXPECT_EQ(arena_->Query(address).status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(stats().in_use, before_.in_use);
@@ -43,7 +43,7 @@ class ArenaMisuse : public ArenaTest, public testing::WithParamInterface<Kind> {
     return MessageOf(status);
   }
 
-  Address block_ = 0;
+  Address block_;
   ArenaStats before_;
 };
 
@@ -71,8 +71,9 @@ TEST_P(ArenaMisuse, AnInteriorPointerIsRefused) {
 
 TEST_P(ArenaMisuse, AForeignPointerIsRefused) {
   int local = 0;
-  for (const Address address : {Address{1}, Address{kUnit}, reinterpret_cast<Address>(&local),
-                                Address{1} << 47, ~Address{0}, ~Address{255}}) {
+  for (const Address address :
+       {Address{1}, Address{kUnit}, ToAddress(&local), Address{std::uint64_t{1} << 47},
+        Address{~std::uint64_t{0}}, Address{~std::uint64_t{255}}}) {
     EXPECT_THAT(ErrorOf(address), HasSubstr("not memory of this arena"));
   }
 }

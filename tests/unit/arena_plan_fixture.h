@@ -28,7 +28,7 @@ class ArenaPlan : public ArenaTest {
   Address Ask(std::uint64_t key, Bytes bytes) {
     const auto address = arena_->Allocate({bytes, 0, kFirst, key, step_});
     EXPECT_TRUE(address.ok()) << address.status();
-    return address.value_or(0);
+    return address.value_or(Address());
   }
 
   std::uint64_t step_ = 0;

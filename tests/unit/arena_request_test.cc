@@ -25,8 +25,8 @@ class ArenaRequest : public ArenaTest {
 TEST_F(ArenaRequest, NothingIsAtAddressZero) {
   const auto address = arena_->Allocate({0, 0, kFirst, 0});
   ASSERT_TRUE(address.ok());
-  EXPECT_EQ(*address, 0u);
-  EXPECT_TRUE(arena_->Free(0, kFirst).ok());
+  EXPECT_EQ(*address, Address());
+  EXPECT_TRUE(arena_->Free(Address(), kFirst).ok());
   EXPECT_EQ(stats().allocations, 0u);
 }
 

@@ -27,8 +27,8 @@ class ArenaSwap : public ArenaTest {
   // A block with unique contents that an op has made and that may leave from now on.
   Address Made(std::uint8_t contents, Bytes bytes = kBlock) {
     const Address block = Allocate(bytes);
-    if (block == 0) return 0;
-    std::memset(reinterpret_cast<void*>(block), contents, bytes);
+    if (!block) return block;
+    std::memset(ToPointer(block), contents, bytes);
     EXPECT_TRUE(arena_->Unpin({}, {block}, kFirst, false).ok());
     return block;
   }
@@ -171,9 +171,13 @@ TEST_F(ArenaSwap, PinningIsAllOrNothing) {
 TEST_F(ArenaSwap, SmallAndForeignAddressesAreIgnored) {
   MakeSwapping(4 * kBlock);
   const Address small = Allocate(kChunk / 2);
-  EXPECT_TRUE(arena_->Pin({small, 0, 1, ~Address{0}}, OpName()).ok());
-  EXPECT_TRUE(arena_->Unpin({small, 0, 1, ~Address{0}}, {small}, kFirst, false).ok());
-  EXPECT_TRUE(arena_->Expose({small, 3}).ok());
+  EXPECT_TRUE(
+      arena_->Pin({small, Address(), Address(1), Address(~std::uint64_t{0})}, OpName()).ok());
+  EXPECT_TRUE(arena_
+                  ->Unpin({small, Address(), Address(1), Address(~std::uint64_t{0})}, {small},
+                          kFirst, false)
+                  .ok());
+  EXPECT_TRUE(arena_->Expose({small, Address(3)}).ok());
   Free(small);
 }
 
@@ -219,7 +223,7 @@ TEST_F(ArenaSwap, TheEndOfAnOpDoesNotNameTheBlockThatHasTheAddressNow) {
   Made(2);
   Made(3);
   EXPECT_EQ(stats().swapped, kBlock) << "the second left, not what is being filled";
-  std::memset(reinterpret_cast<void*>(filled), 4, kBlock);
+  std::memset(ToPointer(filled), 4, kBlock);
 }
 
 TEST_F(ArenaSwap, WithoutRoomOnTheHostMemoryIsShort) {
@@ -340,7 +344,7 @@ TEST_F(ArenaSwap, OffMeansNotThere) {
   Made(1);
   Made(2);
   EXPECT_EQ(TryAllocate(kBlock).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(Pin(1).ok());
+  EXPECT_TRUE(Pin(Address(1)).ok());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class Device {
 
 // Device memory as this process sees it.
 inline volatile std::uint8_t& ByteAt(Address address) {
-  return *reinterpret_cast<volatile std::uint8_t*>(address);
+  return *static_cast<volatile std::uint8_t*>(ToPointer(address));
 }
 
 inline std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }

@@ -27,7 +27,7 @@ class CostDriverTest : public testing::Test {
 
   std::unique_ptr<HostDriver> host_;
   std::unique_ptr<CostDriver> costs_;
-  Address base_ = 0;
+  Address base_;
 };
 
 TEST_F(CostDriverTest, CallsPayTheirPublishedPrice) {
@@ -93,8 +93,8 @@ TEST_F(CostDriverTest, UnpricedCallsAreCounted) {
   ASSERT_TRUE(costs_->Release(base_, 16 * kPage).ok());
   ASSERT_TRUE(costs_->Destroy(host_->Create(kPage).value()).ok());
   ASSERT_TRUE(costs_->Record(StreamId{}).ok());
-  ASSERT_TRUE(costs_->Passed(StreamId{}, 1).ok());
-  ASSERT_TRUE(costs_->Wait(StreamId{}, 1).ok());
+  ASSERT_TRUE(costs_->Passed(StreamId{}, StreamSeq(1)).ok());
+  ASSERT_TRUE(costs_->Wait(StreamId{}, StreamSeq(1)).ok());
   ASSERT_TRUE(costs_->GetMemoryInfo().ok());
   EXPECT_EQ(costs_->total_calls(), 6u);
   EXPECT_DOUBLE_EQ(costs_->virtual_us(), 0);

@@ -98,14 +98,14 @@ TEST_F(FaultDriverTest, EveryKindOfCallCanFail) {
   for (const DriverCall call : kAllDriverCalls) {
     faults_->FailAll(call);
     const std::uint64_t failures = faults_->failures();
-    const Address base = faults_->Reserve(kPage, kPage).value_or(0);
+    const Address base = faults_->Reserve(kPage, kPage).value_or(Address());
     const ChunkHandle chunk = faults_->Create(kPage).value_or(ChunkHandle{});
     faults_->Map(base, kPage, chunk).IgnoreError();
     faults_->SetAccess(base, kPage).IgnoreError();
     faults_->Copy(base, &byte, 1, CopyDirection::kToHost).IgnoreError();
     faults_->PinHost(page_, kPage).IgnoreError();
     faults_->UnpinHost(page_).IgnoreError();
-    const StreamSeq point = faults_->Record(StreamId{}).value_or(0);
+    const StreamSeq point = faults_->Record(StreamId{}).value_or(StreamSeq());
     faults_->Passed(StreamId{}, point).IgnoreError();
     faults_->Wait(StreamId{}, point).IgnoreError();
     faults_->Unmap(base, kPage).IgnoreError();

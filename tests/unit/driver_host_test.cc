@@ -48,10 +48,10 @@ std::string AreaFlags(Address address) {
   std::string line;
   bool inside = false;
   while (std::getline(areas, line)) {
-    Address first = 0;
-    Address last = 0;
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
     if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " ", &first, &last) == 2) {
-      inside = first <= address && address < last;
+      inside = first <= address.value() && address.value() < last;
     } else if (inside && line.rfind("VmFlags:", 0) == 0) {
       return line;
     }
@@ -77,7 +77,7 @@ TEST(HostDriver, LargeDevicesCostNothingUntilTouched) {
   const Address base = driver->Reserve(80 * kGiB, 2 * kMiB).value();
   Back(*driver, base, 40 * kGiB);
   Back(*driver, base + 40 * kGiB, 40 * kGiB);
-  volatile char* const last = reinterpret_cast<char*>(base + 80 * kGiB - 1);
+  volatile char* const last = static_cast<char*>(ToPointer(base + 80 * kGiB - 1));
   *last = 1;
   EXPECT_EQ(*last, 1);
 }
@@ -90,7 +90,7 @@ TEST(HostDriver, AliasesTranslateToTheSameByte) {
   ASSERT_TRUE(driver->Map(base + 2 * kPage, kPage, chunk).ok());
   EXPECT_EQ(driver->Translate(base + 5).value(), driver->Translate(base + 2 * kPage + 5).value());
   EXPECT_FALSE(driver->Translate(base + kPage).ok());
-  EXPECT_FALSE(driver->Translate(0).ok());
+  EXPECT_FALSE(driver->Translate(Address()).ok());
 }
 
 TEST(HostDriver, ChunksMadeInOrderAreOneRangeOfTheFile) {
@@ -106,7 +106,7 @@ TEST(HostDriver, ChunksMadeInOrderAreOneRangeOfTheFile) {
 TEST(HostDriver, DestroyedBytesAreZeroForTheNextOwner) {
   const auto driver = Open();
   const Address base = driver->Reserve(kPage, kPage).value();
-  volatile char* const byte = reinterpret_cast<char*>(base);
+  volatile char* const byte = static_cast<char*>(ToPointer(base));
   for (int round = 0; round < 3; ++round) {
     const ChunkHandle chunk = driver->Create(kPage).value();
     ASSERT_TRUE(driver->Map(base, kPage, chunk).ok());
@@ -130,7 +130,7 @@ TEST(HostDriver, ChunksAreNeverPartOfACoreDump) {
 
 TEST(HostDriver, ClosingLeavesNothingBehind) {
   const int descriptors = OpenDescriptors();
-  Address base = 0;
+  Address base;
   {
     const auto driver = Open();
     base = driver->Reserve(4 * kPage, kPage).value();
@@ -175,7 +175,8 @@ TEST(HostDriver, RefusalsNameTheRule) {
   EXPECT_THAT(std::string(driver->Create(1).status().message()), HasSubstr("R5"));
   EXPECT_THAT(std::string(driver->Create(3 * kPage).status().message()),
               HasSubstr("8192 of 8192 are free"));
-  EXPECT_THAT(std::string(driver->Wait(StreamId{1}, 3).message()), HasSubstr("never recorded"));
+  EXPECT_THAT(std::string(driver->Wait(StreamId{1}, StreamSeq(3)).message()),
+              HasSubstr("never recorded"));
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ class ForkTest : public testing::Test {
   }
   ~ForkTest() override { driver_->CheckInvariants(); }
 
-  unsigned char* At(int slot) { return reinterpret_cast<unsigned char*>(base_ + slot * kChunk); }
+  unsigned char* At(int slot) {
+    return static_cast<unsigned char*>(ToPointer(base_ + slot * kChunk));
+  }
   void Map(int slot, ChunkHandle chunk) {
     ASSERT_TRUE(driver_->Map(base_ + slot * kChunk, kChunk, chunk).ok());
     ASSERT_TRUE(driver_->SetAccess(base_ + slot * kChunk, kChunk).ok());
@@ -90,7 +92,7 @@ class ForkTest : public testing::Test {
   Bytes Free() { return driver_->GetMemoryInfo().value().free_bytes; }
 
   std::unique_ptr<HostDriver> driver_;
-  Address base_ = 0;
+  Address base_;
 };
 
 TEST_F(ForkTest, NeitherSideSeesWhatTheOtherWrites) {
@@ -217,7 +219,7 @@ TEST_F(ForkTest, BytesThatAreElsewhereAreLeftToTheChild) {
     void BeforeFork() override { driver->LeaveToChild(address, bytes.data(), bytes.size()); }
     void AfterFork(ForkSide) override {}
     HostDriver* driver = nullptr;
-    Address address = 0;
+    Address address;
     std::vector<unsigned char> bytes;
   } listener;
   listener.driver = driver_.get();

@@ -64,7 +64,7 @@ TEST_F(FrontierTest, AHeldStreamHasNotPassed) {
 
 TEST_F(FrontierTest, WaitPassesAllFrees) {
   const StreamTag tag = *frontier_.TagOf(kStream);
-  Epoch last = 0;
+  Epoch last;
   for (int i = 0; i < 5; ++i) {
     last = frontier_.NoteFree(tag);
     ASSERT_TRUE(frontier_.Poll(tag).ok());

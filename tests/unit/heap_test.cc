@@ -75,19 +75,19 @@ TEST_F(HeapTest, APlaceMaySpanWhatIsCleanAndWhatTheStreamFreed) {
   const BlockId a = Take(2 * kUnit);
   const BlockId b = Take(2 * kUnit);
   const BlockId c = Take(2 * kUnit);
-  heap_.Release(a, kOne, 1);
-  heap_.Release(c, kOne, 2);
-  heap_.Clean(kOne, 1);
-  heap_.Release(b, kTwo, 1);
+  heap_.Release(a, kOne, Epoch(1));
+  heap_.Release(c, kOne, Epoch(2));
+  heap_.Clean(kOne, Epoch(1));
+  heap_.Release(b, kTwo, Epoch(1));
   EXPECT_EQ(heap_.TakeAt({0, 3 * kUnit}, kOne), kNoBlock) << "another stream's";
-  heap_.Clean(kTwo, 1);
+  heap_.Clean(kTwo, Epoch(1));
   EXPECT_GE(Blocks(), 2) << "clean memory beside the stream's own";
   const BlockId taken = heap_.TakeAt({kUnit, 5 * kUnit}, kOne);
   ASSERT_NE(taken, kNoBlock);
   EXPECT_EQ(heap_.block(taken).bytes, 4 * kUnit);
   heap_.CheckInvariants();
   EXPECT_FALSE(Fits(kUnit, kTwo)) << "what was joined waits for its stream";
-  heap_.Clean(kOne, 2);
+  heap_.Clean(kOne, Epoch(2));
   EXPECT_TRUE(Fits(kUnit, kTwo));
 }
 
@@ -102,12 +102,12 @@ TEST_F(HeapTest, HeldMemoryHasNoOwnerUntilAllOfItIsReleased) {
   EXPECT_EQ(heap_.held_bytes(), 6 * kUnit);
   EXPECT_EQ(heap_.used_bytes(), 0u);
   heap_.CheckInvariants();
-  heap_.ReleaseHeld(kOne, 1);
+  heap_.ReleaseHeld(kOne, Epoch(1));
   EXPECT_EQ(heap_.held_bytes(), 0u);
   EXPECT_EQ(heap_.free_bytes(), kSlab);
   heap_.CheckInvariants();
   EXPECT_FALSE(Fits(kSlab, kTwo)) << "it waits for its stream";
-  heap_.Clean(kOne, 1);
+  heap_.Clean(kOne, Epoch(1));
   EXPECT_TRUE(Fits(kSlab, kTwo));
 }
 
@@ -116,22 +116,22 @@ TEST_F(HeapTest, AFreedBlockMergesWithBothNeighbours) {
   const BlockId a = Take(kUnit);
   const BlockId b = Take(kUnit);
   const BlockId c = Take(kUnit);
-  heap_.Release(a, kCleanTag, 0);
-  heap_.Release(c, kCleanTag, 0);
+  heap_.Release(a, kCleanTag, Epoch(0));
+  heap_.Release(c, kCleanTag, Epoch(0));
   EXPECT_EQ(Blocks(), 3);
-  heap_.Release(b, kCleanTag, 0);
+  heap_.Release(b, kCleanTag, Epoch(0));
   EXPECT_EQ(Blocks(), 1);
 }
 
 TEST_F(HeapTest, MemoryThatAStreamFreedIsItsOwnUntilCleaned) {
   heap_.Append(kSlab, kCleanTag);
-  heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/5);
+  heap_.Release(Take(kSlab, kOne), kOne, Epoch(5));
   EXPECT_TRUE(Fits(kSlab, kOne));
   EXPECT_FALSE(Fits(kUnit, kTwo));
   EXPECT_TRUE(heap_.HasTagged(kOne));
-  heap_.Clean(kOne, /*passed=*/4);
+  heap_.Clean(kOne, Epoch(4));
   EXPECT_FALSE(Fits(kUnit, kTwo));
-  heap_.Clean(kOne, /*passed=*/5);
+  heap_.Clean(kOne, Epoch(5));
   EXPECT_TRUE(Fits(kSlab, kTwo));
   EXPECT_FALSE(heap_.HasTagged(kOne));
 }
@@ -140,24 +140,24 @@ TEST_F(HeapTest, BlocksOfTwoStreamsStayApart) {
   heap_.Append(2 * kSlab, kCleanTag);
   const BlockId a = Take(kSlab);
   const BlockId b = Take(kSlab);
-  heap_.Release(a, kOne, 1);
-  heap_.Release(b, kTwo, 1);
+  heap_.Release(a, kOne, Epoch(1));
+  heap_.Release(b, kTwo, Epoch(1));
   EXPECT_EQ(Blocks(), 2);
-  heap_.Clean(kOne, 1);
-  heap_.Clean(kTwo, 1);
+  heap_.Clean(kOne, Epoch(1));
+  heap_.Clean(kTwo, Epoch(1));
   EXPECT_EQ(Blocks(), 1);
 }
 
 TEST_F(HeapTest, AMergedBlockWaitsForItsLastFree) {
   heap_.Append(2 * kSlab, kCleanTag);
-  for (const Epoch first : {3, 7}) {
+  for (const std::uint32_t first : {3U, 7U}) {
     const BlockId a = Take(kSlab);
     const BlockId b = Take(kSlab);
-    heap_.Release(a, kOne, first);
-    heap_.Release(b, kOne, 10 - first);
-    heap_.Clean(kOne, 3);
+    heap_.Release(a, kOne, Epoch(first));
+    heap_.Release(b, kOne, Epoch(10 - first));
+    heap_.Clean(kOne, Epoch(3));
     EXPECT_FALSE(Fits(kUnit, kTwo)) << "part of this block was freed in epoch 7";
-    heap_.Clean(kOne, 7);
+    heap_.Clean(kOne, Epoch(7));
   }
 }
 
@@ -168,20 +168,20 @@ TEST_F(HeapTest, MergingGoesOnAfterACleanBlockTookTheTag) {
   const BlockId a = Take(kSlab);
   const BlockId b = Take(kSlab);
   const BlockId c = Take(kSlab);
-  heap_.Release(b, kTwo, 1);
-  heap_.Release(c, kOne, 1);
-  heap_.Clean(kTwo, 1);  // b is clean now, between a in use and c of stream 1
+  heap_.Release(b, kTwo, Epoch(1));
+  heap_.Release(c, kOne, Epoch(1));
+  heap_.Clean(kTwo, Epoch(1));  // b is clean now, between a in use and c of stream 1
   ASSERT_EQ(Blocks(), 3);
-  heap_.Release(a, kOne, 1);
+  heap_.Release(a, kOne, Epoch(1));
   EXPECT_EQ(Blocks(), 1);
 }
 
 TEST_F(HeapTest, NewMemoryJoinsOnlyWhatItsStreamFreed) {
   heap_.Append(kSlab, kCleanTag);
-  heap_.Release(Take(kSlab, kOne), kOne, /*epoch=*/1);
+  heap_.Release(Take(kSlab, kOne), kOne, Epoch(1));
   heap_.Append(kSlab, kTwo);
   EXPECT_TRUE(Fits(kSlab, kTwo)) << "new memory went to a stream that did not ask for it";
-  heap_.Release(Take(kSlab, kTwo), kTwo, /*epoch=*/1);
+  heap_.Release(Take(kSlab, kTwo), kTwo, Epoch(1));
   heap_.Append(kSlab, kTwo);
   EXPECT_TRUE(Fits(2 * kSlab, kTwo));
 }
@@ -190,7 +190,7 @@ TEST_F(HeapTest, ASlabIsForTheStreamThatAskedForIt) {
   heap_.Append(3 * kSlab, kCleanTag);
   ASSERT_TRUE(heap_.RefillSmall(kOne));
   const BlockId small = Take(kUnit, kOne, Pool::kSmall);
-  heap_.Release(small, kOne, /*epoch=*/1);
+  heap_.Release(small, kOne, Epoch(1));
   ASSERT_TRUE(heap_.RefillSmall(kTwo));
   EXPECT_NE(heap_.FindFit(Pool::kSmall, kTwo, kUnit), kNoBlock);
 }
@@ -201,7 +201,7 @@ TEST_F(HeapTest, SmallBlocksComeFromSlabsOfTheirOwn) {
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
   const BlockId small = Take(kUnit, kCleanTag, Pool::kSmall);
   EXPECT_EQ(heap_.LargestFree(), 3 * kSlab);
-  heap_.Release(small, kCleanTag, 0);
+  heap_.Release(small, kCleanTag, Epoch(0));
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab) << "one empty slab is kept";
   heap_.DrainSmall(kCleanTag);
   EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 4 * kSlab);
@@ -215,7 +215,7 @@ TEST_F(HeapTest, OnlyOneEmptySlabIsKept) {
     ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
     blocks.push_back(Take(kSlab, kCleanTag, Pool::kSmall));
   }
-  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, 0);
+  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, Epoch(0));
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), kSlab);
 }
 
@@ -227,7 +227,7 @@ TEST_F(HeapTest, AllEmptySlabsAreKeptOnRequest) {
     ASSERT_TRUE(heap_.RefillSmall(kCleanTag));
     blocks.push_back(Take(kSlab, kCleanTag, Pool::kSmall));
   }
-  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, 0);
+  for (const BlockId id : blocks) heap_.Release(id, kCleanTag, Epoch(0));
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), 3 * kSlab);
   heap_.DrainSmall(kCleanTag);
   EXPECT_EQ(heap_.free_bytes(Pool::kSmall), 0u);
@@ -251,7 +251,7 @@ TEST_F(HeapTest, EmptyLongLivedSlabsReturnAtOnce) {
   const BlockId free = heap_.RefillResident(3 * kSlab, kCleanTag);
   const BlockId used = heap_.Take(free, {5 * kSlab, 8 * kSlab});
   EXPECT_EQ(heap_.LargestFree(), 5 * kSlab);
-  heap_.Release(used, kOne, 1);
+  heap_.Release(used, kOne, Epoch(1));
   EXPECT_EQ(heap_.free_bytes(Pool::kLarge), 8 * kSlab);
 }
 
@@ -297,11 +297,11 @@ TEST_F(HeapTest, EveryByteBelongsToTheBlockThatCoversIt) {
       used.push_back(heap_.Take(fit, {begin, begin + bytes}));
     } else if (!used.empty()) {
       const std::size_t at = random.Index(used.size());
-      heap_.Release(used[at], tag, static_cast<Epoch>(round));
+      heap_.Release(used[at], tag, Epoch(static_cast<std::uint32_t>(round)));
       used[at] = used.back();
       used.pop_back();
     }
-    if (random.Index(50) == 0) heap_.Clean(tag, static_cast<Epoch>(round - 20));
+    if (random.Index(50) == 0) heap_.Clean(tag, Epoch(static_cast<std::uint32_t>(round - 20)));
     heap_.CheckInvariants();
     const Bytes offset = random.Index(heap_.end());
     const BlockId at = heap_.At(offset);

@@ -38,13 +38,14 @@ std::map<std::string, Numbers> AllOf(const LogColumns& columns) {
   return all;
 }
 
-Event Make(EventKind kind, Address address, Bytes bytes, std::uint64_t key, std::uint64_t time) {
+Event Make(EventKind kind, std::uint64_t address, Bytes bytes, std::uint64_t key,
+           std::uint64_t time) {
   return {kind, address, bytes, StreamId{}, key, time};
 }
-Event Allocate(Address address, Bytes bytes, std::uint64_t key, std::uint64_t time) {
+Event Allocate(std::uint64_t address, Bytes bytes, std::uint64_t key, std::uint64_t time) {
   return Make(EventKind::kAllocate, address, bytes, key, time);
 }
-Event Free(Address address, std::uint64_t time) {
+Event Free(std::uint64_t address, std::uint64_t time) {
   return Make(EventKind::kFree, address, 0, 0, time);
 }
 

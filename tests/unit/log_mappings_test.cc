@@ -33,14 +33,14 @@ class LogMappings : public ArenaTest {
     Mapped mapped;
     for (const Event& event : log.events) {
       for (Bytes at = 0; at < event.bytes; at += kChunk) {
-        const Address address = event.address + at;
+        const Address address = Address(event.address) + at;
         if (event.kind == EventKind::kMap) {
           EXPECT_TRUE(mapped.home.insert(address).second) << "mapped twice";
         } else if (event.kind == EventKind::kUnmap) {
           EXPECT_EQ(mapped.home.erase(address), 1u) << "nothing was mapped there";
         } else if (event.kind == EventKind::kAlias) {
-          EXPECT_EQ(mapped.home.count(event.key + at), 1u) << "an alias of nothing";
-          EXPECT_TRUE(mapped.alias.emplace(address, event.key + at).second);
+          EXPECT_EQ(mapped.home.count(Address(event.key) + at), 1u) << "an alias of nothing";
+          EXPECT_TRUE(mapped.alias.emplace(address, Address(event.key) + at).second);
         } else if (event.kind == EventKind::kUnalias) {
           EXPECT_EQ(mapped.alias.erase(address), 1u);
         } else {

@@ -26,7 +26,7 @@ class MagazineTest : public testing::Test {
     return magazine_.Push(size_class, stream, AddressOf(unit), unit * kUnit, marks_.get(), waiters_,
                           [&] { ++reports_; });
   }
-  static Address AddressOf(Bytes unit) { return (unit + 1) * kUnit; }
+  static Address AddressOf(Bytes unit) { return Address((unit + 1) * kUnit); }
 
   std::unique_ptr<SmallMarks> marks_;
   std::atomic<int> waiters_{0};
@@ -39,14 +39,14 @@ TEST_F(MagazineTest, GivesBackWhatWasFreedLast) {
   ASSERT_EQ(Push(5), Magazine::Pushed::kCached);
   EXPECT_EQ(magazine_.Pop(0, kStream), AddressOf(5));
   EXPECT_EQ(magazine_.Pop(0, kStream), AddressOf(3));
-  EXPECT_EQ(magazine_.Pop(0, kStream), 0u);
+  EXPECT_EQ(magazine_.Pop(0, kStream), Address());
   EXPECT_EQ(magazine_.contents().served, 2u);
   EXPECT_EQ(reports_, 2);
 }
 
 TEST_F(MagazineTest, ClassesDoNotMix) {
   ASSERT_EQ(Push(3, /*size_class=*/2), Magazine::Pushed::kCached);
-  EXPECT_EQ(magazine_.Pop(1, kStream), 0u);
+  EXPECT_EQ(magazine_.Pop(1, kStream), Address());
   EXPECT_EQ(magazine_.Pop(2, kStream), AddressOf(3));
 }
 
@@ -54,7 +54,7 @@ TEST_F(MagazineTest, ClassesDoNotMix) {
 TEST_F(MagazineTest, BelongsToOneStreamUntilItIsEmpty) {
   ASSERT_EQ(Push(3), Magazine::Pushed::kCached);
   EXPECT_EQ(Push(4, 0, kOther), Magazine::Pushed::kNoRoom);
-  EXPECT_EQ(magazine_.Pop(0, kOther), 0u);
+  EXPECT_EQ(magazine_.Pop(0, kOther), Address());
   EXPECT_EQ(magazine_.Pop(0, kStream), AddressOf(3));
   EXPECT_EQ(PushMarked(4, 0, kOther), Magazine::Pushed::kCached);
   EXPECT_EQ(magazine_.Pop(0, kOther), AddressOf(4));
@@ -108,7 +108,7 @@ TEST_F(MagazineTest, BlocksNotTakenWhenEmptyingStay) {
   magazine_.Empty([&](Address, StreamId) { return ++taken <= 3; });
   EXPECT_EQ(magazine_.contents().blocks, 7u);
   EXPECT_EQ(magazine_.contents().bytes, 7 * kUnit);
-  EXPECT_NE(magazine_.Pop(0, kStream), 0u);
+  EXPECT_NE(magazine_.Pop(0, kStream), Address());
 }
 
 // --- MagazineRack --------------------------------------------------------------------------------

@@ -34,11 +34,11 @@ class Program {
     arena_.WaitForPlans();
   }
   Address Take(Bytes bytes, std::uint64_t key = 0) {
-    if (!fits_) return 0;
+    if (!fits_) return Address();
     const auto block = arena_.Allocate({bytes, 0, kFirst, key, step_});
     fits_ = block.ok();
     if (fits_) held_.push_back(*block);
-    return block.value_or(0);
+    return block.value_or(Address());
   }
   void Give(Address block) {
     if (!fits_) return;

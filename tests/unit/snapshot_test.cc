@@ -78,8 +78,8 @@ class SnapshotTest : public ArenaTest {
     Free(blocks[15]);
   }
 
-  Address stitched_ = 0;
-  Address small_ = 0;
+  Address stitched_;
+  Address small_;
 };
 
 TEST_F(SnapshotTest, PiecesTileTheHomeSpace) {

@@ -31,7 +31,7 @@ class SpaceTest : public testing::Test {
   Address Allocate(Bytes bytes) {
     const auto address = Try(bytes);
     EXPECT_TRUE(address.ok()) << address.status();
-    return address.value_or(0);
+    return address.value_or(Address());
   }
   std::vector<Address> Fill(int count, Bytes bytes) {
     std::vector<Address> blocks;
@@ -154,7 +154,7 @@ TEST_F(SpaceTest, AnAddressThatIsNotABlockIsExplained) {
     return MessageOf(status);
   };
   EXPECT_THAT(error_of(block + kUnit), HasSubstr("points 256 bytes into a block"));
-  EXPECT_THAT(error_of(1), HasSubstr("not memory of this arena"));
+  EXPECT_THAT(error_of(Address(1)), HasSubstr("not memory of this arena"));
   Free(block);
   EXPECT_THAT(error_of(block), HasSubstr("free already"));
 }

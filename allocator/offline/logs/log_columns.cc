@@ -110,7 +110,7 @@ class Builder {
   }
 
   // From 1; 0 for an unknown block.
-  std::uint64_t BlockAt(Address address) const {
+  std::uint64_t BlockAt(std::uint64_t address) const {
     const auto block = live_.find(address);
     return block == live_.end() ? 0 : block->second + 1;
   }
@@ -143,7 +143,7 @@ class Builder {
 
   const LogContents& log_;
   LogColumns out_;
-  absl::flat_hash_map<Address, std::uint64_t> live_;  // to the number of the block
+  absl::flat_hash_map<std::uint64_t, std::uint64_t> live_;  // to the number of the block
   absl::flat_hash_map<std::pair<std::uint64_t, Bytes>, std::uint64_t> group_of_;
   std::uint64_t blocks_ = 0;
   std::uint64_t ops_ = 0;
@@ -151,7 +151,7 @@ class Builder {
   std::uint64_t op_time_ = 0;
   std::uint64_t mark_ops_ = 0;
   std::uint64_t mark_time_ = 0;
-  Address last_address_ = 0;
+  std::uint64_t last_address_ = 0;
 };
 
 // Bytes beyond ASCII stay as they are: readers of the line handle bad UTF-8.

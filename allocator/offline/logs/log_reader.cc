@@ -62,7 +62,7 @@ class Balance {
   }
 
  private:
-  absl::flat_hash_map<Address, Bytes> live_;
+  absl::flat_hash_map<std::uint64_t, Bytes> live_;  // by address
   Bytes in_use_ = 0;
   Bytes reserved_ = std::numeric_limits<Bytes>::max();  // until the first kMemory
   bool has_swapped_ = false;

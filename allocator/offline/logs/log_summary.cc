@@ -22,7 +22,7 @@ LogSummary Summarize(const LogContents& log) {
   summary.out_of_memory = log.texts.size();
   summary.duration_ns = events.empty() ? 0 : events.back().time_ns;
   summary.damaged_at = log.damage.empty() ? 0 : log.records + 1;
-  absl::flat_hash_map<Address, Bytes> live;
+  absl::flat_hash_map<std::uint64_t, Bytes> live;  // by address
   Bytes in_use = 0;
   Bytes reserved = 0;
   Bytes on_host = 0;

@@ -118,8 +118,8 @@ class TraceBuilder {
   }
 
   Trace trace_;
-  Op op_;                                       // the last one
-  absl::flat_hash_map<Address, TraceOp> live_;  // the allocation behind an address
+  Op op_;                                             // the last one
+  absl::flat_hash_map<std::uint64_t, TraceOp> live_;  // the allocation behind an address
   std::vector<std::uint32_t> spare_ids_;
   Bytes live_bytes_ = 0;
 };
@@ -133,14 +133,14 @@ absl::StatusOr<Trace> TraceFromEvents(const std::vector<Event>& events) {
 }
 
 std::vector<Event> EventsFromTrace(const Trace& trace) {
-  constexpr Address kSpacing = 256;
+  constexpr std::uint64_t kSpacing = 256;
   std::vector<Event> events;
   events.reserve(trace.ops.size());
   for (const TraceOp& op : trace.ops) {
     Event event;
     if (op.kind != TraceOpKind::kStep) {
       event.kind = op.kind == TraceOpKind::kAllocate ? EventKind::kAllocate : EventKind::kFree;
-      event.address = (Address{op.id} + 1) * kSpacing;
+      event.address = (std::uint64_t{op.id} + 1) * kSpacing;
       event.bytes = op.kind == TraceOpKind::kAllocate ? op.bytes : 0;
       event.stream = op.stream;
       event.key = op.key;

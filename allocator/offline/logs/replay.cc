@@ -44,7 +44,7 @@ class Replay {
 
  private:
   absl::Status Allocate(const Event& event) {
-    Address block = 0;
+    Address block;
     THIMBLE_RETURN_IF_ERROR(Request(event.bytes, event.stream, event.key, &block));
     last_stream_ = event.stream;
     if (blocks_.emplace(event.address, block).second) return absl::OkStatus();
@@ -62,7 +62,7 @@ class Replay {
   }
 
   Arena* const arena_;
-  absl::flat_hash_map<Address, Address> blocks_;  // by their addresses in the log
+  absl::flat_hash_map<std::uint64_t, Address> blocks_;  // by their addresses in the log
   StreamId last_stream_{};
   std::uint64_t step_ = 0;
   std::uint64_t requests_ = 0;
@@ -86,7 +86,7 @@ absl::StatusOr<ReplayOutcome> ReplayLog(const std::vector<Event>& events,
   outcome.reached = status.ok();
   if (failed != nullptr) {
     outcome.failed_bytes = failed->bytes;
-    Address block = 0;
+    Address block;
     if (status.ok()) {
       status = replay.Request(failed->bytes, replay.last_stream(), failed->key, &block);
     }
