@@ -15,7 +15,8 @@ VARIABLES = (
     ({"THIMBLE_CONF": "limit:1GiB"}, "THIMBLE_CONF", "ignored", "neither"),
     ({"THIMBLE_CONF": "limti:1GiB"}, "THIMBLE_CONF", "wrong", "'limti'"),
     ({**TURNED_ON, "THIMBLE_CONF": "limit:1GiB"}, "THIMBLE_CONF", "ok", "limit:1GiB"),
-    ({**TURNED_ON, "THIMBLE_CONF": "front:bfc"}, "THIMBLE_CONF", "wrong", "jax does not know it"),
+    ({**TURNED_ON, "THIMBLE_CONF": "front:bfc"},
+     "THIMBLE_CONF", "wrong", "jax does not know this option"),
     ({**TURNED_ON, "THIMBLE_CONF": "device:1"}, "THIMBLE_CONF", "wrong", "chooses the GPUs"),
     ({"TF_GPU_ALLOCATOR": "thimble", "THIMBLE_CONF": "device:cpu"},
      "THIMBLE_CONF", "wrong", "contradict"),
@@ -32,9 +33,9 @@ VARIABLES = (
     ({**TURNED_ON, "XLA_CLIENT_MEM_FRACTION": ".5", "THIMBLE_CONF": "limit:1GiB"},
      "XLA_CLIENT_MEM_FRACTION", "wrong", "'limit'"),
     ({**TURNED_ON, "CUDA_VISIBLE_DEVICES": "-1"}, "CUDA_VISIBLE_DEVICES", "wrong", "hides every"),
-    ({**TURNED_ON, "JAX_PLATFORMS": "cpu"}, "JAX_PLATFORMS", "wrong", "without the GPU"),
+    ({**TURNED_ON, "JAX_PLATFORMS": "cpu"}, "JAX_PLATFORMS", "wrong", "off the GPU"),
     ({**TURNED_ON, "JAX_PJRT_CLIENT_CREATE_OPTIONS": "use_tfrt_gpu_client:0;allocator:bfc"},
-     "JAX_PJRT_CLIENT_CREATE_OPTIONS", "wrong", "allocator:bfc counts more"),
+     "JAX_PJRT_CLIENT_CREATE_OPTIONS", "wrong", "allocator:bfc overrides"),
 )
 
 

@@ -10,7 +10,7 @@
 
 namespace thimble {
 
-// JSON.
+// Runs a tool and returns its answer as JSON.
 absl::StatusOr<std::string> RunTool(absl::string_view name, const std::vector<std::string>& texts);
 
 absl::StatusOr<std::string> RunLog(Arguments arguments);
