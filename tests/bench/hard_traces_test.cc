@@ -43,7 +43,7 @@ TEST_P(HardTrace, FitsThreeTimesWithinTheBoundOnDriverTime) {
   const auto arena = Arena::Create(ArenaOptions(), &cost);
   ASSERT_TRUE(arena.ok()) << arena.status();
 
-  Addresses addresses(workload.ids);
+  std::vector<Address> addresses(workload.ids);
   Bytes chunks_asked_for = 0;
   for (int replay = 0; replay < kReplays; ++replay) {
     for (const TraceOp& op : workload.ops) {
