@@ -72,7 +72,8 @@ TEST(Profile, NamesLineValueAndRemedy) {
   EXPECT_THAT(Message(""), HasSubstr("p.csv: has no layers"));
   EXPECT_THAT(Rows("1,0,1\n"), HasSubstr("p.csv:2: '1,0,1' has 3 fields, not 9"));
   EXPECT_THAT(Rows("0,0,1,1,1,1,1,1,1\n"), HasSubstr("p.csv:2: '0' is not a valid ubatch"));
-  EXPECT_THAT(Rows("1,x,1,1,1,1,1,1,1\n"), HasSubstr("'x' is not a valid layer: write a whole number"));
+  EXPECT_THAT(Rows("1,x,1,1,1,1,1,1,1\n"),
+              HasSubstr("'x' is not a valid layer: write a whole number"));
   EXPECT_THAT(Rows("1,0.5,1,1,1,1,1,1,1\n"), HasSubstr("'0.5' is not a valid layer"));
   EXPECT_THAT(Rows("1,0,-1,1,1,1,1,1,1\n"), HasSubstr("'-1' is not a valid weight_bytes"));
   EXPECT_THAT(Rows("1,0,1,nan,1,1,1,1,1\n"), HasSubstr("'nan' is not a valid fwd_gpu_s"));

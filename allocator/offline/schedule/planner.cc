@@ -246,9 +246,9 @@ absl::StatusOr<Schedule> KeepLimit(const Problem& problem, const Machine& machin
   const std::int64_t lowest = LowestPeak(problem, FindWindows(problem));
   if (!best && lowest <= limit) best = SlowDown(problem, machine, limit, max_work / 2, search);
   if (best) return *std::move(best);
-  return absl::ResourceExhaustedError(absl::StrCat("no schedule was found that keeps the limit of ", limit,
-                                                   " bytes; with every idle block on the host, ",
-                                                   lowest, " bytes are left"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no schedule was found that keeps the limit of ", limit,
+                   " bytes; with every idle block on the host, ", lowest, " bytes are left"));
 }
 
 }  // namespace
