@@ -172,7 +172,7 @@ static void WhatIsWrongIsNamed(void) {
   Run("log", "log=a", "log=b", NULL);
   EXPECT_REFUSED(THIMBLE_INVALID_ARGUMENT, "'log' is given twice");
   Run("log", "log=a", "speed=1", NULL);
-  EXPECT_REFUSED(THIMBLE_INVALID_ARGUMENT, "'speed' is no argument of this tool");
+  EXPECT_REFUSED(THIMBLE_INVALID_ARGUMENT, "'speed' is not an argument of this tool");
   Run(NULL, NULL);
   EXPECT_REFUSED(THIMBLE_INVALID_ARGUMENT, "tool is null");
   const char* nothing = NULL;
