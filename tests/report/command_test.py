@@ -117,7 +117,7 @@ class Report(recorded.Case):
         newer.write_bytes(b"THIMBLEL" + struct.pack("<IHH", 9, 48, 1))
         self.record()
         for arguments, part in (((foreign, "-o", self.page), "is not an event log"),
-                                ((newer, "-o", self.page), "version 9, this program reads"),
+                                ((newer, "-o", self.page), "version 9, but this program reads"),
                                 ((self.folder / "none", "-o", self.page), "none"),
                                 ((self.log, "-o", self.folder / "no" / "such.html"), "such.html"),
                                 ((self.log, "--bfc-seconds", "-1"), "'-1'"),

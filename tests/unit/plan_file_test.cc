@@ -66,7 +66,7 @@ TEST(PlanFile, IsReadBackAsItWasWritten) {
 TEST(PlanFile, OthersAreRefusedWithTheReason) {
   const std::string file = EncodeLearned(SomeSites(3));
   EXPECT_THAT(Refusal(""), HasSubstr("shorter than its header"));
-  EXPECT_THAT(Refusal(std::string(100, 'x')), HasSubstr("no plan file of Thimble"));
+  EXPECT_THAT(Refusal(std::string(100, 'x')), HasSubstr("is not a plan file of Thimble"));
   EXPECT_THAT(Refusal(Changed(file, 8, "\x02")), HasSubstr("version 2"));
   EXPECT_THAT(Refusal(file.substr(0, file.size() - 1)), HasSubstr("instead of"));
   EXPECT_THAT(Refusal(file + "x"), HasSubstr("instead of"));

@@ -62,9 +62,9 @@ TEST(RmmCsv, NamesTheLineThatIsWrong) {
   };
   EXPECT_THAT(error("1,0,allocate,0x1,1"), AllOf(HasSubstr("r.csv:3"), HasSubstr("six fields")));
   EXPECT_THAT(error("1,0,resize,0x1,1,0x0"), HasSubstr("neither 'allocate' nor 'free'"));
-  EXPECT_THAT(error("1,0,allocate,0xzz,1,0x0"), HasSubstr("no number"));
-  EXPECT_THAT(error("1,0,allocate,0x1,-1,0x0"), HasSubstr("no number"));
-  EXPECT_THAT(error("1,0,allocate,0x1,99999999999999999999,0x0"), HasSubstr("no number"));
+  EXPECT_THAT(error("1,0,allocate,0xzz,1,0x0"), HasSubstr("not a number"));
+  EXPECT_THAT(error("1,0,allocate,0x1,-1,0x0"), HasSubstr("not a number"));
+  EXPECT_THAT(error("1,0,allocate,0x1,99999999999999999999,0x0"), HasSubstr("not a number"));
 }
 
 }  // namespace
