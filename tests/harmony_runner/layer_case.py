@@ -90,7 +90,7 @@ def result_of(name):
     model.compile(keras.optimizers.SGD(RATE), "mse")
     x, y = batch_for(model)
     try:
-        return compared.train(model, x, y, DEVICES, microbatch=2, memory="16MiB")
+        return compared.train(model, x, y, DEVICES, microbatch=2)
     except harmony.HarmonyError as error:
         return {"refused": str(error), "trained": int(model.optimizer.iterations.numpy())}
     except Exception as error:  # pylint: disable=broad-except  # the others are tried in any case

@@ -253,9 +253,9 @@ class Options(Gpu):
     def test_a_limit_above_the_device_is_named_and_tensorflow_s_counts(self):
         result = self.served(reserved_and_limit, True, THIMBLE_CONF="limit:100GiB")
         self.assertLess(result.answer[1], 4 * GIB)
-        said = result.lines_with("limit:100GiB is above the ")
+        said = result.lines_with(f"limit:100GiB is above the {result.answer[1]} bytes that "
+                                 "TensorFlow allows for GPU:0")
         self.assertEqual(len(said), 1, result)
-        self.assertIn(f"{result.answer[1]} bytes that TensorFlow allows for GPU:0", said[0])
 
     def test_a_mistake_refuses_the_device(self):
         for conf, part in (("limti:1GiB", "unknown option 'limti'"), ("limit:lots", "'lots'"),

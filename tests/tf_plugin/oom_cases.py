@@ -6,6 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tests.tf_plugin import forked
+
+CPU = -1  # THIMBLE_TF_CPU
+
 
 def digest(model):
     return hashlib.sha256(b"".join(w.tobytes() for w in model.get_weights())).hexdigest()
@@ -48,6 +52,12 @@ def compiled(times, rows):
     losses = model.fit(x, x[:, :1], batch_size=32, epochs=3, verbose=0, shuffle=False)
     return {"before": before, "after": after, "losses": losses.history["loss"],
             "weights": digest(model), "refused": refused, "message": message}
+
+
+def peak_of_convolutions():
+    """Bytes that the CNN takes at its peak. oneDNN's part of it depends on the processor."""
+    assert convolutions(2) == ["trained"]
+    return forked.arena_stats(CPU).peak_reserved
 
 
 def convolutions(megabytes):

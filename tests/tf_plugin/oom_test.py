@@ -30,7 +30,9 @@ class OutOfMemory(unittest.TestCase):
                     self.assertIn("limit:", ours.answer["message"])  # what would have fit
 
     def test_onednn_is_refused_and_does_not_crash(self):
-        conf = "device:cpu,limit:64MiB,retry_ms:0"
+        peak = forked.run(oom_cases.peak_of_convolutions, THIMBLE_CONF="device:cpu")
+        self.assertIsInstance(peak.answer, int, peak)
+        conf = f"device:cpu,limit:{peak.answer + (FITS << 19)},retry_ms:0"  # half of it left
         ours = forked.run(oom_cases.convolutions, FITS, THIMBLE_CONF=conf)
         self.assertIsInstance(ours.answer, list, ours)
         self.assertEqual(set(ours.answer), {"trained", "refused"}, ours)

@@ -55,13 +55,13 @@ TEST(Options, SwappingHasAHostLimit) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->arena.swap, SwapMode::kAuto);
   EXPECT_EQ(options->arena.host_limit, 2 * kGiB);
-  EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("say swap:auto"));
+  EXPECT_THAT(ErrorOf("host_limit:1GiB"), HasSubstr("add swap:auto"));
   EXPECT_TRUE(ParseOptions("swap_limit:1GiB")->arena.swap == SwapMode::kAuto)
       << "why else would it be given";
   EXPECT_EQ(ParseOptions("swap_limit:1GiB")->arena.swap_limit, kGiB);
   EXPECT_EQ(ParseOptions("swap_slowdown:5%")->arena.swap_slowdown, 50000u);
   EXPECT_EQ(ParseOptions("swap:auto,swap_slowdown:0.5")->arena.swap_slowdown, 5000u);
-  EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap:off"), HasSubstr("say swap:auto"));
+  EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap:off"), HasSubstr("add swap:auto"));
   EXPECT_THAT(ErrorOf("swap_limit:1GiB,swap_slowdown:5%"), HasSubstr("give one of them"));
   EXPECT_THAT(ErrorOf("swap_limit:1MiB"), HasSubstr("less than one chunk of 2097152 bytes"));
   for (const char* const bad : {"0", "0%", "-1", "nan", "5%%", "1001%", "", "x"}) {
@@ -70,7 +70,7 @@ TEST(Options, SwappingHasAHostLimit) {
   EXPECT_THAT(ErrorOf("swap:auto,plan:auto"), HasSubstr("leave one of them out"));
   EXPECT_THAT(ErrorOf("swap:watch,plan:auto"), HasSubstr("leave one of them out"));
   EXPECT_THAT(ErrorOf("plan_file:z"), HasSubstr("plan is off: add plan:auto"));
-  EXPECT_THAT(ErrorOf("swap:watch,host_limit:1GiB"), HasSubstr("say swap:auto"));
+  EXPECT_THAT(ErrorOf("swap:watch,host_limit:1GiB"), HasSubstr("add swap:auto"));
   EXPECT_THAT(ErrorOf("swap:on"), HasSubstr("'auto', 'watch' or 'off'"));
 }
 
