@@ -66,7 +66,7 @@ static void BadOptionsAreNamed(void) {
       {"device:cpu,memory:0", "option 'memory': '0'"},
       {"device:cpu,memory:99999999999TiB", "'99999999999TiB'"},
       {"device:cpu,memory:9EiB", "'9EiB'"},
-      {"device:0,memory:1GiB", "use 'limit' there"},
+      {"device:0,memory:1GiB", "use 'limit' instead"},
       {"device:cpu,memory:1GiB,limit:2GiB", "limit:2147483648 is more than memory:1073741824"},
       {"device:cpu,memory:1MiB", "limit:1048576"},
       {"device:cpu,memory:1MiB,chunk:2MiB,limit:4KiB", "limit:4096"},
