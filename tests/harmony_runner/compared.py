@@ -12,8 +12,8 @@ from tests.harmony_runner import plain
 LIMIT = 1e-6  # of relative differences: a few roundings of float32
 A_FEW = 4
 
-# Of each device, where numbers are compared and not memory: oneDNN's workspace for a tiny
-# convolution depends on the processor, up to 26 MB here.
+# Of each device, where numbers are compared and not memory: the workspace of a convolution's
+# gradient depends on the processor's cache. 26 MB were seen for a tiny one.
 MEMORY = "64MiB"
 
 

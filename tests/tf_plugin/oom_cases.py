@@ -55,7 +55,8 @@ def compiled(times, rows):
 
 
 def peak_of_convolutions():
-    """Bytes that the CNN takes at its peak. oneDNN's part of it depends on the processor."""
+    """Bytes that the CNN takes at its peak. A part of it, the workspaces of convolutions, depends on
+    the processor."""
     assert convolutions(2) == ["trained"]
     return forked.arena_stats(CPU).peak_reserved
 
