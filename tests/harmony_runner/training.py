@@ -43,8 +43,8 @@ class Training(unittest.TestCase):
 
     def train(self, model, optimizer, devices, mode="pp", plan=None):
         options = {"model": model, "optimizer": optimizer, "devices": devices, "mode": mode,
-                   "memory": MEMORY[model] + self.workspace, "microbatch": MICROBATCH[model], "steps": STEPS,
-                   "plan": plan}
+                   "memory": MEMORY[model] + self.workspace,
+                   "microbatch": MICROBATCH[model], "steps": STEPS, "plan": plan}
         ended = self.environment.run("python", "tests/harmony_runner/train.py", json.dumps(options),
                                      THIMBLE_CONF=CONF, timeout=500, **QUIET)
         self.assertEqual(ended.returncode, 0, ended.stderr[-4000:])
