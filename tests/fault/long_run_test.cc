@@ -1,5 +1,6 @@
 // For a long time one driver call in a hundred fails at random. No byte is lost, and the arena
 // recovers with the driver.
+#include "tests/effort.h"
 #include "tests/fault/scene.h"
 
 namespace thimble {
@@ -55,7 +56,7 @@ class LongRun : public testing::TestWithParam<std::uint64_t> {
   std::uint64_t refused_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Seeds, LongRun, testing::Range<std::uint64_t>(0, 8));
+INSTANTIATE_TEST_SUITE_P(Seeds, LongRun, testing::Range<std::uint64_t>(0, Effort(8)));
 
 TEST_P(LongRun, OneCallInAHundredFailsAndNothingIsLost) {
   constexpr int kOperations = 25'000;

@@ -8,6 +8,7 @@
 #include "allocator/offline/harmony/simulator.h"
 #include "allocator/offline/harmony/validator.h"
 #include "gtest/gtest.h"
+#include "tests/effort.h"
 #include "tests/harmony/models.h"
 
 namespace thimble::harmony {
@@ -15,7 +16,7 @@ namespace {
 
 TEST(Property, SchedulesOfSearchesAreValid) {
   int plans = 0;
-  for (unsigned seed = 1; seed <= 24; ++seed) {
+  for (unsigned seed = 1; seed <= Effort(24); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const Profile profile = RandomProfile(random);
@@ -42,7 +43,7 @@ TEST(Property, SchedulesOfSearchesAreValid) {
       ++plans;
     }
   }
-  EXPECT_GT(plans, 24);
+  EXPECT_GT(plans, static_cast<int>(Effort(24)));
 }
 
 // Layers without weights or input: their copies take no time and no memory.
@@ -75,7 +76,7 @@ TEST(Property, SchedulesWithEmptyCopiesAreValid) {
 // Shapes that the search would never try.
 TEST(Property, RandomPlansHaveValidSchedulesOrNone) {
   int valid = 0;
-  for (unsigned seed = 1; seed <= 600; ++seed) {
+  for (unsigned seed = 1; seed <= Effort(600); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const auto below = [&](int most) { return static_cast<int>(random() % most); };
@@ -121,7 +122,7 @@ TEST(Property, RandomPlansHaveValidSchedulesOrNone) {
     EXPECT_TRUE(status.ok()) << status;
     ++valid;
   }
-  EXPECT_GT(valid, 150);
+  EXPECT_GT(valid, static_cast<int>(Effort(600)) / 4);
 }
 
 }  // namespace

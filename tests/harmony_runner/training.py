@@ -8,7 +8,7 @@ import unittest
 from tests.wheel import installation
 
 MIB = 1 << 20
-STEPS = 20
+STEPS = 10
 # Per device. Together they hold less than weights, gradients and optimizer state, or less than the
 # activations of the CNN.
 MEMORY = {"mlp": 16 * MIB, "transformer": 10 * MIB, "cnn": 14 * MIB}

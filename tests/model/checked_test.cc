@@ -1,4 +1,5 @@
 // A shorter walk with all checks after every operation, and a walk that runs twice.
+#include "tests/effort.h"
 #include "tests/model/walk.h"
 
 namespace thimble {
@@ -7,7 +8,8 @@ namespace {
 class CheckedOperations : public testing::TestWithParam<std::uint64_t> {};
 
 // Other seeds than in random_test.cc.
-INSTANTIATE_TEST_SUITE_P(Seeds, CheckedOperations, testing::Range<std::uint64_t>(16, 32));
+INSTANTIATE_TEST_SUITE_P(Seeds, CheckedOperations,
+                         testing::Range<std::uint64_t>(16, 16 + Effort(16)));
 
 TEST_P(CheckedOperations, EveryInvariantHoldsAfterEveryOperation) {
   constexpr std::uint64_t kOperations = 6'000;

@@ -12,6 +12,7 @@
 #include "allocator/driver/host_driver.h"
 #include "gtest/gtest.h"
 #include "tests/drivers/fault_driver.h"
+#include "tests/effort.h"
 #include "tests/workloads/random.h"
 
 namespace thimble {
@@ -46,8 +47,8 @@ class Ops {
   // Some calls fail from now on.
   void BeFaulty() { faults_.FailEvery(97); }
 
-  void Run(int steps, int check_every) {
-    for (int step = 0; step < steps; ++step) {
+  void Run(std::uint64_t steps, std::uint64_t check_every) {
+    for (std::uint64_t step = 0; step < steps; ++step) {
       Step();
       const ArenaStats stats = arena_->GetStats();
       ASSERT_LE(stats.reserved, kLimit);
@@ -142,13 +143,15 @@ class Ops {
 
 TEST(Swapped, EveryBlockKeepsItsContents) {
   const char* const steps = std::getenv("SWAPPED_STEPS");
-  Ops(/*seed=*/1).Run(steps == nullptr ? 200000 : std::atoi(steps), /*check_every=*/1000);
+  Ops(/*seed=*/1)
+      .Run(steps == nullptr ? Effort(200000) : std::strtoul(steps, nullptr, 10),
+           /*check_every=*/1000);
 }
 
 TEST(Swapped, AlsoIfTheDriverRefusesNowAndThen) {
   Ops ops(/*seed=*/11);
   ops.BeFaulty();
-  ops.Run(/*steps=*/50000, /*check_every=*/500);
+  ops.Run(Effort(50000), /*check_every=*/500);
 }
 
 }  // namespace

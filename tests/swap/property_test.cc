@@ -6,6 +6,7 @@
 #include "allocator/offline/schedule/schedule_csv.h"
 #include "allocator/offline/schedule/validator.h"
 #include "gtest/gtest.h"
+#include "tests/effort.h"
 #include "tests/swap/problems.h"
 
 namespace thimble::schedule {
@@ -93,7 +94,7 @@ TEST_P(SwapProperties, TheSameInputGivesTheSameSchedule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SwapProperties, ::testing::Range<std::uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, SwapProperties, ::testing::Range<std::uint64_t>(1, 1 + Effort(8)));
 
 }  // namespace
 }  // namespace thimble::schedule

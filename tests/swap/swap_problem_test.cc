@@ -146,7 +146,8 @@ TEST(SwapProblem, ATrainingStepIsPlannedAndLowered) {
     const absl::StatusOr<schedule::Problem> problem = SwapProblemFromTrace(*trace, "t");
     ASSERT_TRUE(problem.ok()) << problem.status();
     EXPECT_EQ(schedule::PeakBytes(*problem), static_cast<std::int64_t>(trace->max_live_bytes));
-    const absl::StatusOr<schedule::Schedule> plan = schedule::PlanSwaps(*problem, {}, {});
+    const absl::StatusOr<schedule::Schedule> plan =
+        schedule::PlanSwaps(*problem, {}, {}, {/*max_work=*/3'000'000});
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(schedule::ValidateSchedule(*problem, {}, *plan), absl::OkStatus());
     EXPECT_LT(plan->peak_bytes, schedule::PeakBytes(*problem) * 9 / 10);
