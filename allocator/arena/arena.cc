@@ -150,8 +150,9 @@ absl::StatusOr<Address> Arena::AllocateSlow(const Request& asked) {
     if (!address.ok()) return address;
   }
   if (swapper_ != nullptr) swapper_->Add(*address, request.key, request.step);
-  ++allocations_;
-  largest_request_ = std::max(largest_request_, request.bytes);
+  ArenaStats& counts = space_->counts();
+  ++counts.allocations;
+  counts.largest_request = std::max(counts.largest_request, request.bytes);
   if (may_be_cached && space_->IsHome(*address)) {
     marks_->SetInUse(*address - home_base_, SizeClassOf(request.bytes));
   }
@@ -168,7 +169,7 @@ absl::StatusOr<Address> Arena::AllocateSlow(const Request& asked) {
 }
 
 absl::Status Arena::OutOfMemory(const Request& request) {
-  ++out_of_memory_;
+  ++space_->counts().out_of_memory;
   space_->Settle();
   last_oom_ = ExplainOom(*space_, swapper_.get(), request);
   last_oom_.step_ns = static_cast<std::uint64_t>(steps_.length().count());

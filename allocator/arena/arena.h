@@ -193,9 +193,6 @@ class Arena {
   std::condition_variable_any freed_;
   const std::unique_ptr<Space> space_ ABSL_PT_GUARDED_BY(mutex_);
   std::unique_ptr<Swapper> swapper_ ABSL_PT_GUARDED_BY(mutex_);  // null with swap:off
-  std::uint64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t out_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
-  Bytes largest_request_ ABSL_GUARDED_BY(mutex_) = 0;
   StepClock steps_ ABSL_GUARDED_BY(mutex_);
   std::string log_path_ ABSL_GUARDED_BY(mutex_);  // as it was given; "": nothing is beside it
   std::chrono::steady_clock::time_point next_stats_ ABSL_GUARDED_BY(mutex_);

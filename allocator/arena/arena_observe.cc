@@ -23,14 +23,14 @@ absl::Status NoMark(PeakMark mark) {
 
 void Arena::ReportChangedMemory() {
   space_->ReportUnmapped();
-  if (reported_reserved_ != space_->reserved() || reported_stitches_ != space_->stitches()) {
-    ReportMemory();
-  }
+  const bool is_old =
+      reported_reserved_ != space_->reserved() || reported_stitches_ != space_->counts().stitches;
+  if (is_old) ReportMemory();
 }
 
 void Arena::ReportMemory() {
   reported_reserved_ = space_->reserved();
-  reported_stitches_ = space_->stitches();
+  reported_stitches_ = space_->counts().stitches;
   Report(EventKind::kMemory, 0, reported_reserved_, StreamId{}, reported_stitches_);
 }
 
@@ -96,37 +96,18 @@ void Arena::WriteStats() {
 // --- Statistics ----------------------------------------------------------------------------------
 
 ArenaStats Arena::StatsLocked() {
-  ArenaStats stats;
+  ArenaStats stats = space_->GetStats();
   std::uint64_t cached_blocks = 0;
-  stats.allocations = allocations_;
   rack_.ForEach([&](Magazine& magazine) {
     const Magazine::Contents contents = magazine.contents();
     stats.magazines += contents.bytes;
     stats.allocations += contents.served;
     cached_blocks += contents.blocks;
   });
-  const Heap& heap = space_->heap();
   // A block that moved from one magazine to another meanwhile was counted twice.
-  stats.magazines = std::min(stats.magazines, heap.used_bytes());
-  cached_blocks = std::min<std::uint64_t>(cached_blocks, space_->pointers().size());
-  stats.in_use = space_->used() - stats.magazines;
-  stats.free_small = space_->free_bytes(Pool::kSmall);
-  stats.free_large = space_->free_bytes(Pool::kLarge) + space_->free_bytes(Pool::kLongLived);
-  stats.spare = space_->home().spare_bytes();
-  stats.reserved = space_->reserved();
-  stats.vacant = heap.vacant_bytes();
-  stats.limit = space_->limit();
-  stats.peak_in_use = space_->used_peaks().overall();
-  stats.peak_reserved = space_->reserved_peaks().overall();
-  stats.largest_free = space_->LargestFree();
-  stats.largest_request = largest_request_;
-  stats.alias_active = space_->stitcher().active_bytes();
-  stats.alias_idle = space_->stitcher().idle_bytes();
-  stats.live_blocks = space_->pointers().size() - cached_blocks;
-  stats.stitches = space_->stitches();
-  stats.stitch_hits = space_->stitch_hits();
-  stats.out_of_memory = out_of_memory_;
-  static_cast<PlanStats&>(stats) = space_->plan_stats();
+  stats.magazines = std::min(stats.magazines, space_->heap().used_bytes());
+  stats.in_use -= stats.magazines;
+  stats.live_blocks -= std::min(cached_blocks, stats.live_blocks);
   if (options_.swap == SwapMode::kAuto) static_cast<SwapStats&>(stats) = swapper_->stats();
   return stats;
 }

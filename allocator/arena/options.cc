@@ -181,7 +181,7 @@ struct OptionKey {
 };
 
 constexpr OptionKey kKeys[] = {
-#define THIMBLE_OPTION(key, kind, type, field, initial, meaning)                                  \
+#define THIMBLE_OPTION(key, kind, type, field, initial, row)                                      \
   {#key,                                                                                          \
    [](absl::string_view value, Options* options) { return kind::Parse(value, &options->field); }, \
    [](const Options& options) { return kind::Format(options.field); },                            \

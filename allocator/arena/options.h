@@ -23,16 +23,16 @@ enum class SwapMode {
 
 // What the fields mean is in options.def.
 struct ArenaOptions {
-#define THIMBLE_OPTION(key, kind, type, field, initial, meaning)
-#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, meaning) type field = initial;
+#define THIMBLE_OPTION(key, kind, type, field, initial, row)
+#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, row) type field = initial;
 #include "allocator/arena/options.def"
   bool magazines = true;  // let threads keep small blocks: no option, for tests
 };
 
 struct Options {
   static constexpr int kCpu = -1;
-#define THIMBLE_OPTION(key, kind, type, field, initial, meaning) type field = initial;
-#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, meaning)
+#define THIMBLE_OPTION(key, kind, type, field, initial, row) type field = initial;
+#define THIMBLE_ARENA_OPTION(key, kind, type, field, initial, row)
 #include "allocator/arena/options.def"
   ArenaOptions arena;
 };

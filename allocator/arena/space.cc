@@ -136,7 +136,7 @@ inline Address Space::Hand(Placed placed, const Request& request) {
 }
 
 inline Address Space::HandStitched(Placed placed, const Request& request) {
-  ++stitches_;
+  ++counts_.stitches;
   return Hand(placed, request);
 }
 
@@ -164,7 +164,7 @@ absl::StatusOr<Address> Space::StitchOrGrow(const Request& request, StreamTag ta
   const Bytes bytes = request.PaddedBytes();
   if (options_.stitch) {
     if (const auto placed = stitcher_.TakeCached(bytes, tag)) {
-      ++stitch_hits_;
+      ++counts_.stitch_hits;
       return HandStitched(*placed, request);
     }
   }

@@ -176,6 +176,10 @@ class Space {
     return heap_.free_bytes(pool) + in_plan_area;
   }
   Bytes LargestFree() const;  // in one piece, whoever may use it
+  // Small blocks that threads cache are in use here; `live_blocks` counts them, too.
+  ArenaStats GetStats() const;
+  // What is counted as it happens, here and by the arena; GetStats() adds what is so now.
+  ArenaStats& counts() { return counts_; }
 
   // --- Looking at parts, after Settle() ----------------------------------------------------------
 
@@ -217,9 +221,6 @@ class Space {
   // Of both.
   void SetPeakMark(PeakMark mark);
   void RemovePeakMark(PeakMark mark);
-  std::uint64_t stitches() const { return stitches_; }
-  std::uint64_t stitch_hits() const { return stitch_hits_; }
-
   void CheckInvariants() const;  // O(blocks + mappings)
 
  private:
@@ -305,8 +306,7 @@ class Space {
   Bytes absent_bytes_ = 0;
   Peaks used_peaks_;
   Peaks reserved_peaks_;
-  std::uint64_t stitches_ = 0;
-  std::uint64_t stitch_hits_ = 0;
+  ArenaStats counts_;
 };
 
 // Visits whole chunks that are free on every stream and have no alias, the highest first, until

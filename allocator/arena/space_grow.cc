@@ -20,7 +20,8 @@ bool Space::GrowWithinSlack(Bytes bytes, StreamTag tag) {
   if (heap_.held_bytes() == 0 && heap_.FirstVacant() != kNoBlock) return false;
   const Bytes growth = ContiguousShortfall(bytes, tag);
   const Bytes peak = std::max(used_peaks_.overall(), heap_.used_bytes() + plan_area_used_ + bytes);
-  if (reserved() + growth > peak + AllowedSlack(peak, stitches_ - stitch_hits_)) return false;
+  if (reserved() + growth > peak + AllowedSlack(peak, counts_.stitches - counts_.stitch_hits))
+    return false;
   return TakeFromDriver(growth, tag, /*at_end=*/true).ok();
 }
 

@@ -108,6 +108,25 @@ Bytes Space::LargestFree() const {
   return largest;
 }
 
+ArenaStats Space::GetStats() const {
+  ArenaStats stats = counts_;
+  stats.in_use = used();
+  stats.free_small = free_bytes(Pool::kSmall);
+  stats.free_large = free_bytes(Pool::kLarge) + free_bytes(Pool::kLongLived);
+  stats.spare = home_->spare_bytes();
+  stats.reserved = reserved();
+  stats.vacant = heap_.vacant_bytes();
+  stats.limit = limit_;
+  stats.peak_in_use = used_peaks_.overall();
+  stats.peak_reserved = reserved_peaks_.overall();
+  stats.largest_free = LargestFree();
+  stats.alias_active = stitcher_.active_bytes();
+  stats.alias_idle = stitcher_.idle_bytes();
+  stats.live_blocks = pointers_.size();
+  static_cast<PlanStats&>(stats) = plan_stats();
+  return stats;
+}
+
 absl::Status Space::NotABlock(Address address) const {
   const std::string name = absl::StrFormat("%#x", address.value());
   if (!IsHome(address) && !aliases_->Contains(address)) {

@@ -107,7 +107,7 @@ TEST_F(SpaceTest, GrowthTakesOnlyWhatFreeMemoryCannotGive) {
   Checker(16);
   Allocate(12 * kSlot);
   EXPECT_EQ(space_->reserved(), 20 * kSlot) << "8 slots were free, 4 more were needed";
-  EXPECT_EQ(space_->stitches(), 1u);
+  EXPECT_EQ(space_->counts().stitches, 1u);
 }
 
 TEST_F(SpaceTest, MuchGrowthComesInLargeChunks) {

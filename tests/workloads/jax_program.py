@@ -9,23 +9,20 @@ import jax.numpy as jnp
 import program
 
 
-class Usage:
-    """The device's bytes in use after every step; None if the allocator has no figures."""
+class Usage(program.Steps):
+    """Figures of the device after every step; None if the allocator has none."""
 
-    def __init__(self):
-        self.after_step = []
-
-    def note(self):
-        """Records the figure once it is stable: threads free buffers a little after their last use,
-        and may be late on a busy machine. So a figure well above all earlier ones is checked for
-        longer."""
+    def settled(self):
+        """The bytes in use once they are stable: threads free buffers a little after their last
+        use, and may be late on a busy machine. So a figure well above all earlier ones is checked
+        for longer."""
         before, now = None, self.now
         for _ in range(50):
             if now == before and not self._is_new(now):
                 break
             time.sleep(0.02)
             before, now = now, self.now
-        self.after_step.append(now)
+        return now
 
     def _is_new(self, now):
         return now is not None and self.after_step and now > 1.1 * max(self.after_step)

@@ -8,18 +8,11 @@ import keras
 DEVICE = "GPU:0"
 
 
-class Usage(keras.callbacks.Callback):
-    """The device's bytes in use, after every training step."""
-
-    def __init__(self):
-        super().__init__()
-        self.after_step = []
+class Usage(program.Steps, keras.callbacks.Callback):
+    """Figures of the device after every training step."""
 
     def on_train_batch_end(self, batch, logs=None):
         self.note()
-
-    def note(self):
-        self.after_step.append(self.now)
 
     @property
     def now(self):
