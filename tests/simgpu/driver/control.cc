@@ -33,6 +33,11 @@ __attribute__((destructor)) void PrintSummary() {
                  Of(account, Kind::kPlain) / kMiB, Of(account, Kind::kVirtual) / kMiB,
                  Of(account, Kind::kPool) / kMiB, account.peak / kMiB, account.total / kMiB);
   }
+  const Account host = simulator.memory.AccountOf(simgpu::kHost);
+  if (host.peak > 0) {
+    std::fprintf(stderr, "simgpu: host  %.1f MiB taken (cuMemCreate), peak %.1f MiB\n",
+                 host.taken / kMiB, host.peak / kMiB);
+  }
   const VirtualCounts counts = simulator.memory.CountVirtual();
   std::fprintf(stderr, "simgpu: %zu chunks, %zu mappings, %zu reservations, %lu illegal calls\n",
                counts.chunks, counts.mappings, counts.reservations, simulator.log.illegal_calls());
@@ -58,6 +63,8 @@ CUresult simgpu_check(const void* pointer, const char* who) {
 void simgpu_restart(const char* conf) { simgpu::Restart(conf); }
 
 void simgpu_fault(const char* faults) { Simulator::Get().faults.Set(faults); }
+
+void simgpu_provoke(int on) { simgpu::Log::Provoke(on != 0); }
 
 void simgpu_watch(void (*line)(const char* text)) { Simulator::Get().log.SetSink(line); }
 
@@ -96,6 +103,11 @@ void simgpu_get_counts(simgpu_counts* counts) {
              simulator.events.size(),
              simulator.streams.size(),
              static_cast<std::size_t>(simulator.contexts.LiveRetains())};
+}
+
+void simgpu_get_host(simgpu_host* host) {
+  const Account account = Simulator::Get().memory.AccountOf(simgpu::kHost);
+  *host = {account.taken, account.peak};
 }
 
 }  // extern "C"

@@ -23,6 +23,10 @@ void simgpu_restart(const char* conf);
 // Sets the calls that fail from now on, see faults.h; "" for none. Ignores invalid text.
 void simgpu_fault(const char* faults);
 
+// From now on, illegal calls of this thread are on purpose: they fail as always, but are neither
+// counted nor listed. 0: no longer.
+void simgpu_provoke(int on);
+
 // Sets the function that gets every call as a line; null for none.
 void simgpu_watch(void (*line)(const char* text));
 
@@ -39,6 +43,12 @@ typedef struct {
   size_t pools;   // by memory pools, cached memory included
 } simgpu_memory;
 
+// Memory of the host.
+typedef struct {
+  size_t chunks;  // by cuMemCreate
+  size_t peak;    // the most of it
+} simgpu_host;
+
 typedef struct {
   size_t illegal_calls;
   size_t chunks;  // physical memory of cuMemCreate that something still refers to
@@ -52,6 +62,7 @@ typedef struct {
 // False if there is no such device.
 int simgpu_get_memory(int device, simgpu_memory* memory);
 void simgpu_get_counts(simgpu_counts* counts);
+void simgpu_get_host(simgpu_host* host);
 
 #ifdef __cplusplus
 }

@@ -13,11 +13,16 @@ constexpr Bytes kGrain = 512;
 constexpr Bytes kAbsurd = Bytes{1} << 46;  // more than a process can address
 constexpr Bytes kLargeAlignment = Bytes{2} << 20;
 
+std::string OwnerName(int device) {
+  return device == kHost ? "the host" : "device " + std::to_string(device);
+}
+
 Bytes Cost(Bytes bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
 }  // namespace
 
-Memory::Memory(const Options& options) : granularity_(options.granularity), accounts_(options) {}
+Memory::Memory(const Options& options)
+    : granularity_(options.granularity), defects_(options.defects), accounts_(options) {}
 
 Memory::~Memory() {
   for (const Exported& one : exports_) close(one.read_end);
@@ -158,8 +163,7 @@ std::string Memory::Describe(Address address) {
     const Bytes offset = address - segment->first;
     return std::string("byte ") + std::to_string(offset) + " of " +
            std::to_string(segment->second.bytes) + " bytes of " +
-           KindName(segment->second.value.kind) + " on device " +
-           std::to_string(segment->second.value.device);
+           KindName(segment->second.value.kind) + " on " + OwnerName(segment->second.value.device);
   }
   const auto reserved = reservations_.Holding(address);
   if (reserved != reservations_.end()) {
@@ -188,7 +192,7 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
     }
     const Bytes offset = address - found->first;
     const Bytes length = std::min(bytes, found->second.bytes - offset);
-    pieces->push_back({segment.host + offset, length});
+    pieces->push_back({segment.host + offset, length, segment.device == kHost});
     address += length;
     bytes -= length;
   }

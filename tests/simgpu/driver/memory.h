@@ -29,19 +29,22 @@
 
 namespace simgpu {
 
-// Physical memory of cuMemCreate.
+// Physical memory of cuMemCreate, on a device or on the host.
 struct Chunk {
   Bytes bytes = 0;
-  int device = 0;
+  CUmemLocation location = {};
   char* host = nullptr;
   bool shareable = false;
   int references = 0;  // handles, mappings and descriptors
+
+  // A device, or kHost: whose memory it takes.
+  int owner() const { return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHost; }
 };
 
 // Addresses that are backed.
 struct Segment {
   char* host = nullptr;
-  int device = 0;
+  int device = 0;  // or kHost
   Kind kind = Kind::kPlain;
   std::uint32_t access = 0;      // bit d: device d may read and write
   std::shared_ptr<Chunk> chunk;  // kVirtual
@@ -52,6 +55,7 @@ struct Segment {
 struct Piece {
   char* host;
   Bytes bytes;
+  bool is_on_host = false;  // the memory of a host chunk, or of the program
 };
 
 struct VirtualCounts {
@@ -77,14 +81,15 @@ class Memory {
   // Charges of a pool as a whole, see accounts.h.
   bool Charge(int device, Kind kind, Bytes bytes);
   void Refund(int device, Kind kind, Bytes bytes);
-  Account AccountOf(int device);
+  Account AccountOf(int device);  // or of kHost
   // Tries to make room on a device that has none; called without a lock.
   void SetReclaim(std::function<void(int device)> reclaim) { reclaim_ = std::move(reclaim); }
 
   // Virtual memory.
   Outcome Reserve(Bytes bytes, Bytes alignment, Address* address);
   Outcome Release(Address address, Bytes bytes);
-  Outcome Create(int device, Bytes bytes, bool shareable, CUmemGenericAllocationHandle* handle);
+  Outcome Create(const CUmemLocation& location, Bytes bytes, bool shareable,
+                 CUmemGenericAllocationHandle* handle);
   Outcome Destroy(CUmemGenericAllocationHandle handle);
   Outcome Retain(Address address, CUmemGenericAllocationHandle* handle);
   Outcome Map(Address address, Bytes bytes, Bytes offset, CUmemGenericAllocationHandle handle);
@@ -125,12 +130,17 @@ class Memory {
   bool ChargeOrReclaim(int device, Kind kind, Bytes bytes);
   Outcome Place(Segment segment, Bytes bytes, Address* address);
   void Drop(const std::shared_ptr<Chunk>& chunk);
+  // Whose memory a chunk takes.
+  int PayerOf(const Chunk& chunk) const {
+    return defects_.Has(Defect::kDevice) ? 0 : chunk.owner();
+  }
   void SweepExports();
   bool Reaches(const Segment& segment, int user) const;
   std::string Describe(Address address);
   bool IsMultiple(std::uint64_t value) const { return value % granularity_ == 0; }
 
   const Bytes granularity_;
+  const Defects defects_;
   std::function<void(int device)> reclaim_;
 
   std::mutex mutex_;
@@ -144,6 +154,7 @@ class Memory {
   CUmemGenericAllocationHandle next_handle_ = 0x52000000;
   std::size_t chunks_ = 0;
   std::vector<Exported> exports_;
+  Address loose_ = 0;                      // Defect::kLoose: the next to be given away
   std::uint32_t peers_[kMaxDevices] = {};  // bit d of [from]: from reaches d
 };
 

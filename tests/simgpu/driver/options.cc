@@ -99,6 +99,12 @@ bool ParseFault(const std::string& value, Options* options) {
   return ParseFaults(value, &faults);
 }
 
+bool ParseDefectNames(const std::string& value, Options* options) {
+  const std::vector<std::string> names = Split(value, ';');
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return options->defects.Add(name); });
+}
+
 struct Key {
   const char* expected;
   Parse parse;
@@ -117,6 +123,9 @@ const std::map<std::string, Key>& Keys() {
        {"ten times the compute capability, as in 80", Number(&Options::capability, 50, 130)}},
       {"vmm", {"'on' or 'off'", Switch(&Options::vmm)}},
       {"pools", {"'on' or 'off'", Switch(&Options::pools)}},
+      {"numa_chunks", {"'on' or 'off'", Switch(&Options::numa_chunks)}},
+      {"host_chunks", {"'on' or 'off'", Switch(&Options::host_chunks)}},
+      {"numa", {"a number from -1 to 63", Number(&Options::numa, -1, 63)}},
       {"nvlinks", {links.c_str(), Number(&Options::nvlinks, 0, kMaxNvlinks)}},
       {"peers", {"'on' or 'off'", Switch(&Options::peers)}},
       {"descriptors", {"'on' or 'off'", Switch(&Options::descriptors)}},
@@ -126,6 +135,7 @@ const std::map<std::string, Key>& Keys() {
       {"log", {"the path of a file", Path(&Options::log)}},
       {"illegal", {"the path of a file", Path(&Options::illegal)}},
       {"fault", {kFaultGrammar, ParseFault}},
+      {"defects", {kDefectNames, ParseDefectNames}},
       {"summary", {"'on' or 'off'", Switch(&Options::summary)}},
   };
   return keys;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/simgpu/driver/defects.h"
+
 namespace simgpu {
 
 using Bytes = std::uint64_t;
@@ -23,6 +25,9 @@ struct Options {
   int capability = 80;  // compute capability, times ten
   bool vmm = true;      // what the device says it supports
   bool pools = true;
+  bool numa_chunks = true;   // cuMemCreate on a NUMA node of the host, and...
+  bool host_chunks = false;  // ...on the host without a node
+  int numa = 0;              // the nearest node; -1: the machine has none
   bool peers = true;
   int nvlinks = 0;  // between 0 and 1, between 2 and 3, and so on
   bool descriptors = true;
@@ -32,6 +37,7 @@ struct Options {
   std::string log;              // file for every call
   std::string illegal;          // file for calls that break a rule; "": standard error
   std::string fault;            // see faults.h
+  Defects defects;              // see defects.h
   bool summary = false;         // totals on standard error when the process ends
 
   Bytes MemoryOf(int device) const;

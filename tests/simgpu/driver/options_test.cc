@@ -43,6 +43,8 @@ TEST(OptionsText, MistakesAreNamedWithTheRemedy) {
   EXPECT_EQ(ErrorOf("gpus:1,gpus:2"), "'gpus' is given twice");
   EXPECT_EQ(ErrorOf("gpus:17"), "gpus: '17' is not a number from 0 to 16");
   EXPECT_EQ(ErrorOf("nvlinks:19"), "nvlinks: '19' is not a number from 0 to 18");
+  EXPECT_EQ(ErrorOf("numa:64"), "numa: '64' is not a number from -1 to 63");
+  EXPECT_THAT(ErrorOf("defects:part;leak"), HasSubstr("'part;leak' is not alias, onto, part"));
   EXPECT_EQ(ErrorOf("vmm:yes"), "vmm: 'yes' is not 'on' or 'off'");
   EXPECT_EQ(ErrorOf("log:"), "log: '' is not the path of a file");
   for (const char* const size : {"", "-1", "1GB", "x", "1e30", "nan", "9999999TiB"}) {

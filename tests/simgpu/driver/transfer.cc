@@ -19,7 +19,7 @@ Outcome Resolve(Address address, Bytes bytes, std::vector<Piece>* pieces) {
     return Simulator::Get().memory.Translate(address, bytes, Memory::kAnyDevice, pieces);
   }
   if (address == 0) return Illegal(CUDA_ERROR_INVALID_VALUE, "a null pointer");
-  pieces->push_back({reinterpret_cast<char*>(address), bytes});
+  pieces->push_back({reinterpret_cast<char*>(address), bytes, /*is_on_host=*/true});
   return Success();
 }
 
@@ -55,6 +55,12 @@ void CopyPieces(const std::vector<Piece>& to, const std::vector<Piece>& from) {
   }
 }
 
+// No byte of it is on the host.
+bool IsInside(const std::vector<Piece>& pieces) {
+  return std::none_of(pieces.begin(), pieces.end(),
+                      [](const Piece& piece) { return piece.is_on_host; });
+}
+
 Outcome Copy(Address to, Address from, Bytes bytes) {
   if (bytes == 0) return Success();
   Simulator& simulator = Simulator::Get();
@@ -65,7 +71,8 @@ Outcome Copy(Address to, Address from, Bytes bytes) {
   if (!outcome.ok()) return outcome;
   const bool from_device = IsOnDevice(from);
   const bool to_device = IsOnDevice(to);
-  if (from_device && to_device && bytes > simulator.options.copy) return Success();
+  const bool is_inside = IsInside(target) && IsInside(source);
+  if (is_inside && bytes > simulator.options.copy) return Success();
   const char* const first = source[0].host;
   if (from_device && !to_device && simulator.results.MakeUp(first, bytes, target[0].host)) {
     return Success();
