@@ -5,7 +5,6 @@ import json
 import pathlib
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import unittest
@@ -13,6 +12,7 @@ import unittest
 from tests.harmony import machines
 from tests.swap import trace_files
 from tests.wheel import installation
+from tests.wheel import ptx
 
 # (defect of the simulated driver, the check that must find it)
 DEFECTS = (
@@ -39,6 +39,11 @@ OPTIONS = (
 KERNELS = """
 from thimble_gpu.selftest import kernels
 print(kernels.PTX, end="")
+"""
+PATTERN = """
+import sys
+from thimble_gpu.selftest import kernels
+print(kernels.pattern(50, 12345).hex(), end="")
 """
 
 
@@ -133,6 +138,43 @@ class SelfTest(trace_files.TraceFiles):
                 [compilers[0], f"-arch={architecture}", source, "-o", f"{source}.cubin"],
                 check=False, capture_output=True, text=True)
             self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+
+
+class Kernels(unittest.TestCase):
+    """They compute what the self-test expects of them; as no GPU is here, on the processor."""
+
+    @classmethod
+    def setUpClass(cls):
+        site = installation.Environment(cls.addClassCleanup, frameworks=False).install()
+        cls.text = site.python(KERNELS).stdout
+        data = bytes.fromhex(site.python(PATTERN).stdout)
+        cls.pattern = [int.from_bytes(data[at:at + 4], "little") for at in range(0, 200, 4)]
+
+    def test_one_writes_the_pattern_and_another_counts_wrong_words(self):
+        machine = ptx.Machine(self.text)
+        base, wrong = 0x7f1200000000, 0x7f5500000000
+        for blocks, threads in ((1, 1), (2, 3), (7, 16)):
+            machine.memory = {wrong: 0}
+            machine.launch("thimble_fill", blocks, threads, base, 50, 12345)
+            self.assertEqual([machine.memory[base + 4 * i] for i in range(50)], self.pattern)
+            self.assertEqual(len(machine.memory), 51, "and nothing else")
+            machine.launch("thimble_check", blocks, threads, base, 50, 12345, wrong)
+            self.assertEqual(machine.memory[wrong], 0)
+            for word in (0, 17, 49):
+                machine.memory[base + 4 * word] ^= 1
+            machine.launch("thimble_check", blocks, threads, base, 50, 12345, wrong)
+            self.assertEqual(machine.memory[wrong], 3)
+
+    def test_one_waits_for_its_flag_or_for_the_end_of_its_time(self):
+        flag = 0x7f0000001000
+        times = iter(range(0, 10000, 10))
+        machine = ptx.Machine(self.text, clock=lambda: next(times))
+        machine.memory = {flag: 0}
+        machine.launch("thimble_wait", 1, 1, flag, 500)
+        self.assertEqual(next(times), 510)
+        machine.memory = {flag: 1}
+        machine.launch("thimble_wait", 1, 1, flag, 500)
+        self.assertLess(next(times), 550)
 
 
 class Prices(trace_files.TraceFiles):
