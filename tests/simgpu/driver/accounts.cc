@@ -15,6 +15,8 @@ const char* KindName(Kind kind) {
       return "cuMemAllocAsync";
     case Kind::kGlobal:
       return "a module";
+    case Kind::kManaged:
+      return "cuMemAllocManaged";
   }
   return "";
 }

@@ -15,11 +15,8 @@
 
 namespace simgpu {
 
-enum class Kind { kPlain, kVirtual, kPool, kGlobal };
-inline constexpr int kKinds = 4;
-
-// In the place of a device: the host.
-inline constexpr int kHost = -1;
+enum class Kind { kPlain, kVirtual, kPool, kGlobal, kManaged };
+inline constexpr int kKinds = 5;
 
 // As messages call it.
 const char* KindName(Kind kind);

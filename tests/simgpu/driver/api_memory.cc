@@ -34,16 +34,18 @@ Outcome Free(Address address) {
   // The device may still have work in its streams that uses the block.
   const Outcome waited = simulator.SynchronizeDevice(CurrentDevice());
   if (!waited.ok()) return waited;
-  if (simulator.host_memory.Knows(address)) {
-    return simulator.host_memory.Free(HostKind::kManaged, address);
-  }
   Segment segment;
   Address begin = 0;
   Bytes bytes = 0;
-  const bool is_of_pool =
-      simulator.memory.Find(address, &segment, &begin, &bytes) && segment.kind == Kind::kPool;
-  if (is_of_pool) return simulator.pools.Free(address, "cuMemFree");
-  return simulator.memory.Free(Kind::kPlain, address, "cuMemFree", nullptr, nullptr);
+  simulator.memory.Find(address, &segment, &begin, &bytes);
+  if (segment.kind == Kind::kPool) return simulator.pools.Free(address, "cuMemFree");
+  const Kind kind = segment.kind == Kind::kManaged ? Kind::kManaged : Kind::kPlain;
+  return simulator.memory.Free(kind, address, "cuMemFree", nullptr, nullptr);
+}
+
+// As the older calls name it.
+CUdevice DeviceAt(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
 }
 
 Outcome AllocateHost(Bytes bytes, unsigned flags, void** pointer) {
@@ -92,8 +94,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned int
   Call call("cuMemAllocManaged", {{"size", bytes}, {"flags", flags}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
   Address address = 0;
-  const Outcome outcome = Simulator::Get().host_memory.Allocate(
-      bytes, HostBlock{HostKind::kManaged, CurrentDevice(), flags}, &address);
+  const Outcome outcome = Simulator::Get().memory.AllocateManaged(CurrentDevice(), bytes, &address);
   if (outcome.ok()) *pointer = address;
   return call.Return(outcome);
 }
@@ -158,18 +159,39 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
   return call.result();
 }
 
-// The location of managed memory makes no difference here.
+// Hints change nothing here.
 CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice, CUdevice device) {
   Call call("cuMemAdvise",
             {{"pointer", pointer}, {"size", bytes}, {"advice", advice}, {"device", device}});
   return call.result();
 }
 
+CUresult cuMemAdvise_v2(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice,
+                        CUmemLocation location) {
+  return cuMemAdvise(pointer, bytes, advice, DeviceAt(location));
+}
+
 CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
                             CUstream stream) {
   Call call("cuMemPrefetchAsync",
-            {{"pointer", pointer}, {"size", bytes}, {"device", device}, {"stream", stream}});
-  return call.result();
+            {{"pointer", pointer}, {"size", bytes}, {"device", device}, {"stream", stream}},
+            Call::ContextUnless(stream));
+  if (!call.ok()) return call.result();
+  if (device != CU_DEVICE_CPU && !Simulator::Get().IsDevice(device)) {
+    return call.Return(CUDA_ERROR_INVALID_DEVICE);
+  }
+  simgpu::Work work;
+  work.name = "cuMemPrefetchAsync";
+  work.run = [=] {
+    const int to = device == CU_DEVICE_CPU ? simgpu::kHost : device;
+    return Simulator::Get().memory.Prefetch(pointer, bytes, to);
+  };
+  return call.Return(Simulator::Get().Start(stream, work));
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, std::size_t bytes, CUmemLocation location,
+                               unsigned int /*flags*/, CUstream stream) {
+  return cuMemPrefetchAsync(pointer, bytes, DeviceAt(location), stream);
 }
 
 }  // extern "C"

@@ -7,7 +7,6 @@ using simgpu::Address;
 using simgpu::Bytes;
 using simgpu::Call;
 using simgpu::HostBlock;
-using simgpu::HostKind;
 using simgpu::Kind;
 using simgpu::Segment;
 using simgpu::Simulator;
@@ -33,11 +32,11 @@ Facts FactsOf(Address address) {
   HostBlock block;
   if (simulator.host_memory.Find(address, &block, &facts.begin, &facts.bytes)) {
     facts.is_known = true;
-    facts.is_managed = block.kind == HostKind::kManaged;
-    facts.is_host = !facts.is_managed;
+    facts.is_host = true;
     facts.device = block.device;
   } else if (simulator.memory.Find(address, &facts.segment, &facts.begin, &facts.bytes)) {
     facts.is_known = true;
+    facts.is_managed = facts.segment.kind == Kind::kManaged;
     facts.is_host_chunk = facts.segment.device == simgpu::kHost;
     facts.device = std::max(facts.segment.device, 0);
   } else if (simulator.memory.FindReservation(address, &facts.begin, &facts.bytes)) {

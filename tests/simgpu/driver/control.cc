@@ -8,7 +8,9 @@
 using simgpu::Account;
 using simgpu::Kind;
 using simgpu::Outcome;
+using simgpu::PageCounts;
 using simgpu::Piece;
+using simgpu::Place;
 using simgpu::Simulator;
 using simgpu::VirtualCounts;
 
@@ -18,12 +20,33 @@ std::size_t Of(const Account& account, Kind kind) {
   return account.by_kind[static_cast<std::size_t>(kind)];
 }
 
+constexpr double kMiB = 1 << 20;
+
+// What is not of one device: chunks on the host, managed pages, and copies by kinds of memory.
+void PrintHost(Simulator& simulator) {
+  const Account host = simulator.memory.AccountOf(simgpu::kHost);
+  if (host.peak > 0) {
+    std::fprintf(stderr, "simgpu: host  %.1f MiB taken (cuMemCreate), peak %.1f MiB\n",
+                 host.taken / kMiB, host.peak / kMiB);
+  }
+  for (int device = 0; device < simulator.options.gpus; ++device) {
+    const PageCounts pages = simulator.memory.PagesOf(device);
+    if (pages.moved.faults == 0 && pages.peak == 0) continue;
+    std::fprintf(stderr,
+                 "simgpu: %d managed: %lu faults, %.1f MiB in (%.1f prefetched), %.1f MiB out, "
+                 "%.1f MiB here, peak %.1f MiB\n",
+                 device, pages.moved.faults, pages.moved.in / kMiB, pages.prefetched / kMiB,
+                 pages.moved.out / kMiB, pages.resident / kMiB, pages.peak / kMiB);
+  }
+  const std::string copied = simulator.traffic.Text();
+  if (!copied.empty()) std::fprintf(stderr, "simgpu: copied %s\n", copied.c_str());
+}
+
 // Prints at process exit what nvidia-smi would have shown last, and what was never given back. This
 // is not a list of mistakes, because a framework keeps most of its memory until the end.
 __attribute__((destructor)) void PrintSummary() {
   Simulator& simulator = Simulator::Get();
   if (!simulator.options.summary || !simulator.is_initialized()) return;
-  constexpr double kMiB = 1 << 20;
   for (int device = 0; device < simulator.options.gpus; ++device) {
     const Account account = simulator.memory.AccountOf(device);
     std::fprintf(stderr,
@@ -33,11 +56,7 @@ __attribute__((destructor)) void PrintSummary() {
                  Of(account, Kind::kPlain) / kMiB, Of(account, Kind::kVirtual) / kMiB,
                  Of(account, Kind::kPool) / kMiB, account.peak / kMiB, account.total / kMiB);
   }
-  const Account host = simulator.memory.AccountOf(simgpu::kHost);
-  if (host.peak > 0) {
-    std::fprintf(stderr, "simgpu: host  %.1f MiB taken (cuMemCreate), peak %.1f MiB\n",
-                 host.taken / kMiB, host.peak / kMiB);
-  }
+  PrintHost(simulator);
   const VirtualCounts counts = simulator.memory.CountVirtual();
   std::fprintf(stderr, "simgpu: %zu chunks, %zu mappings, %zu reservations, %lu illegal calls\n",
                counts.chunks, counts.mappings, counts.reservations, simulator.log.illegal_calls());
@@ -107,7 +126,20 @@ void simgpu_get_counts(simgpu_counts* counts) {
 
 void simgpu_get_host(simgpu_host* host) {
   const Account account = Simulator::Get().memory.AccountOf(simgpu::kHost);
-  *host = {account.taken, account.peak};
+  *host = {account.taken, account.peak, Simulator::Get().memory.managed()};
+}
+
+int simgpu_get_pages(int device, simgpu_pages* pages) {
+  Simulator& simulator = Simulator::Get();
+  if (!simulator.IsDevice(device)) return 0;
+  const PageCounts counts = simulator.memory.PagesOf(device);
+  *pages = {counts.resident, counts.peak,       counts.moved.faults,
+            counts.moved.in, counts.prefetched, counts.moved.out};
+  return 1;
+}
+
+size_t simgpu_get_traffic(int from, int to) {
+  return Simulator::Get().traffic.Between(static_cast<Place>(from), static_cast<Place>(to));
 }
 
 }  // extern "C"

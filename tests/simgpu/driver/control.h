@@ -45,9 +45,23 @@ typedef struct {
 
 // Memory of the host.
 typedef struct {
-  size_t chunks;  // by cuMemCreate
-  size_t peak;    // the most of it
+  size_t chunks;   // by cuMemCreate
+  size_t peak;     // the most of it
+  size_t managed;  // by cuMemAllocManaged, wherever its pages are
 } simgpu_host;
+
+// What a device has and had of managed memory.
+typedef struct {
+  size_t resident;
+  size_t peak;
+  size_t faults;
+  size_t in;          // bytes that came to the device
+  size_t prefetched;  // of them because the program asked for it
+  size_t out;         // bytes that left it
+} simgpu_pages;
+
+// Kinds of memory, in the order of Place (place.h).
+enum { SIMGPU_DEVICE, SIMGPU_HOST_CHUNK, SIMGPU_MANAGED, SIMGPU_PINNED, SIMGPU_PAGEABLE };
 
 typedef struct {
   size_t illegal_calls;
@@ -63,6 +77,9 @@ typedef struct {
 int simgpu_get_memory(int device, simgpu_memory* memory);
 void simgpu_get_counts(simgpu_counts* counts);
 void simgpu_get_host(simgpu_host* host);
+int simgpu_get_pages(int device, simgpu_pages* pages);
+// Bytes copied from one kind of memory to another.
+size_t simgpu_get_traffic(int from, int to);
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,6 @@ namespace {
 
 // Blocks of a real device start at multiples of this, and cost at least as much.
 constexpr Bytes kGrain = 512;
-constexpr Bytes kAbsurd = Bytes{1} << 46;  // more than a process can address
 constexpr Bytes kLargeAlignment = Bytes{2} << 20;
 
 std::string OwnerName(int device) {
@@ -22,7 +21,10 @@ Bytes Cost(Bytes bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 }  // namespace
 
 Memory::Memory(const Options& options)
-    : granularity_(options.granularity), defects_(options.defects), accounts_(options) {}
+    : granularity_(options.granularity),
+      defects_(options.defects),
+      accounts_(options),
+      paging_(options.gpus) {}
 
 Memory::~Memory() {
   for (const Exported& one : exports_) close(one.read_end);
@@ -30,7 +32,7 @@ Memory::~Memory() {
 
 bool Memory::Charge(int device, Kind kind, Bytes bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return accounts_.Charge(device, kind, bytes);
+  return ChargeLocked(device, kind, bytes);
 }
 
 void Memory::Refund(int device, Kind kind, Bytes bytes) {
@@ -48,7 +50,7 @@ bool Memory::ChargeOrReclaim(int device, Kind kind, Bytes bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     SweepExports();
-    if (accounts_.Charge(device, kind, bytes)) return true;
+    if (ChargeLocked(device, kind, bytes)) return true;
   }
   if (reclaim_) reclaim_(device);
   return Charge(device, kind, bytes);
@@ -71,7 +73,7 @@ Outcome Memory::Place(Segment segment, Bytes bytes, Address* address) {
 
 Outcome Memory::Allocate(Kind kind, int device, Bytes bytes, Address* address) {
   if (bytes == 0) return Failure(CUDA_ERROR_INVALID_VALUE);
-  if (bytes > kAbsurd) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
+  if (bytes > kMostBlock) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   if (!ChargeOrReclaim(device, kind, Cost(bytes))) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   Segment segment;
   segment.device = device;
@@ -102,8 +104,13 @@ Outcome Memory::Free(Kind kind, Address address, const char* by, Segment* freed,
   const Segment segment = found->second.value;
   const Bytes size = found->second.bytes;
   segments_.Erase(found);
-  backing_.Give(segment.host, size);
-  if (kind != Kind::kPool) accounts_.Refund(segment.device, kind, Cost(size));
+  if (kind == Kind::kManaged) {
+    HideManaged(address, size);
+  } else {
+    backing_.Give(segment.host, size);
+  }
+  if (kind != Kind::kPool && kind != Kind::kManaged)
+    accounts_.Refund(segment.device, kind, Cost(size));
   addresses_.Give(address, std::to_string(size) + " bytes of " + KindName(kind) + ", freed by " +
                                by + " on thread " + std::to_string(syscall(SYS_gettid)));
   if (freed != nullptr) *freed = segment;
@@ -193,6 +200,7 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
     const Bytes offset = address - found->first;
     const Bytes length = std::min(bytes, found->second.bytes - offset);
     pieces->push_back({segment.host + offset, length, segment.device == kHost});
+    if (segment.kind == Kind::kManaged) TouchLocked(user, address, length);
     address += length;
     bytes -= length;
   }

@@ -15,6 +15,7 @@
 // a device does not protect a program from its own races either.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@
 #include "tests/simgpu/driver/address_space.h"
 #include "tests/simgpu/driver/backing.h"
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/paging.h"
 
 namespace simgpu {
 
@@ -85,6 +87,17 @@ class Memory {
   // Tries to make room on a device that has none; called without a lock.
   void SetReclaim(std::function<void(int device)> reclaim) { reclaim_ = std::move(reclaim); }
 
+  // Managed memory, which the host may use as well. It is charged to no device, because it moves.
+  Outcome AllocateManaged(int device, Bytes bytes, Address* address);
+  // `device` uses these bytes, wherever they are (kAnyDevice: the one they were allocated on): what
+  // of them is managed moves there. Translate() does this, too.
+  void Touch(int device, Address address, Bytes bytes);
+  Outcome Prefetch(Address address, Bytes bytes, int to);  // a device, or kHost
+  // What the calling thread has moved by touching since it asked last. SecondsOf() has its price.
+  static Movement TakeMovement();
+  PageCounts PagesOf(int device);
+  Bytes managed() const { return managed_; }
+
   // Virtual memory.
   Outcome Reserve(Bytes bytes, Bytes alignment, Address* address);
   Outcome Release(Address address, Bytes bytes);
@@ -112,7 +125,8 @@ class Memory {
   bool FindReservation(Address address, Address* begin, Bytes* bytes);
 
   // [address, address + bytes) as host memory, for device `user` (kAnyDevice: copies, which reach
-  // every device). CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the first bad byte.
+  // every device), and a touch of them. CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the
+  // first bad byte.
   static constexpr int kAnyDevice = -1;
   Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
 
@@ -127,6 +141,14 @@ class Memory {
     int count;  // cuMemRetainAllocationHandle counts
   };
 
+  // More than a process can address.
+  static constexpr Bytes kMostBlock = Bytes{1} << 46;
+
+  bool ChargeLocked(int device, Kind kind, Bytes bytes);
+  void HideManaged(Address address, Bytes bytes);
+  void TouchLocked(int device, Address address, Bytes bytes);
+  // What a device has for managed memory.
+  Bytes RoomOf(int device) const { return accounts_.Of(device).free_bytes(); }
   bool ChargeOrReclaim(int device, Kind kind, Bytes bytes);
   Outcome Place(Segment segment, Bytes bytes, Address* address);
   void Drop(const std::shared_ptr<Chunk>& chunk);
@@ -147,6 +169,8 @@ class Memory {
   AddressSpace addresses_;
   Backing backing_;
   Accounts accounts_;
+  Paging paging_;
+  std::atomic<Bytes> managed_{0};
   RangeMap<Segment> segments_;
   RangeMap<char> reservations_;
   RangeMap<std::string> unmapped_;  // who unmapped what inside live reservations

@@ -13,6 +13,7 @@ namespace simgpu {
 using Bytes = std::uint64_t;
 
 inline constexpr int kMaxDevices = 16;
+inline constexpr int kHost = -1;  // in the place of a device
 inline constexpr int kMaxNvlinks = 18;
 
 struct Options {

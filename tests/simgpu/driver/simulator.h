@@ -16,6 +16,7 @@
 #include "tests/simgpu/driver/memory.h"
 #include "tests/simgpu/driver/module.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/place.h"
 #include "tests/simgpu/driver/pools.h"
 #include "tests/simgpu/driver/results.h"
 #include "tests/simgpu/driver/stream.h"
@@ -48,6 +49,7 @@ class Simulator {
   Faults faults;
   Memory memory;
   HostMemory host_memory;
+  Traffic traffic;
   Pools pools;
   Contexts contexts;
   Results results;

@@ -69,6 +69,7 @@ Outcome Copy(Address to, Address from, Bytes bytes) {
   Outcome outcome = Resolve(to, bytes, &target);
   if (outcome.ok()) outcome = Resolve(from, bytes, &source);
   if (!outcome.ok()) return outcome;
+  simulator.traffic.Count(PlaceOf(from), PlaceOf(to), bytes);
   const bool from_device = IsOnDevice(from);
   const bool to_device = IsOnDevice(to);
   const bool is_inside = IsInside(target) && IsInside(source);
@@ -135,9 +136,7 @@ Outcome FillRow(Address begin, const Fill& fill) {
   return Success();
 }
 
-bool IsPageable(Address address) {
-  return !IsOnDevice(address) && !Simulator::Get().host_memory.Knows(address);
-}
+bool IsPageable(Address address) { return PlaceOf(address) == Place::kPageable; }
 
 }  // namespace
 
