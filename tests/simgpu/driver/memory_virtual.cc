@@ -194,7 +194,8 @@ Outcome Memory::Unmap(Address address, Bytes bytes) {
   return Success();
 }
 
-Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke) {
+Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke,
+                          std::size_t* mappings) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || !IsMultiple(bytes) || !IsMultiple(address)) {
     return Broken("R5", Hex(address) + " with " + std::to_string(bytes) +
@@ -215,6 +216,7 @@ Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std
     }
   }
   for (Segment* const segment : covered) segment->access = (segment->access & ~revoke) | grant;
+  *mappings = covered.size();
   return Success();
 }
 
