@@ -217,6 +217,19 @@ TEST_F(Races, HostMemoryUnderACopyIsChanged) {
                                     HasSubstr("cuMemcpyHtoDAsync on stream")));
 }
 
+TEST_F(Races, HostMemoryUnderACopyIsUsedByAnother) {
+  void* host = nullptr;
+  ASSERT_EQ(cuMemHostAlloc(&host, 4096, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyHtoDAsync(base_, host, 4096, stream_), CUDA_SUCCESS);
+  OrderStreams(stream_, other_);
+  ASSERT_EQ(cuMemcpyDtoHAsync(host, base_, 4096, other_), CUDA_SUCCESS);
+  EXPECT_THAT(IllegalCalls(), IsEmpty()) << "one after the other";
+  ASSERT_EQ(cuMemcpyDtoHAsync(host, base_, 4096, stream_), CUDA_SUCCESS);
+  EXPECT_THAT(IllegalCalls(),
+              AllOf(HasSubstr("race: cuMemcpyDtoHAsync on stream"), HasSubstr("uses 4096 bytes at"),
+                    HasSubstr("of host memory while")));
+}
+
 TEST_F(Races, HostMemoryUnderACopyIsUnpinned) {
   std::array<char, 4096> host = {};
   ASSERT_EQ(cuMemHostRegister(host.data(), host.size(), 0), CUDA_SUCCESS);

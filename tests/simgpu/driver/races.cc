@@ -134,18 +134,32 @@ void Races::Watch(int stream, Sequence sequence, const std::vector<Operand>& ope
     Address begin = 0;
     Bytes bytes = 0;
     if (!host_memory_.Find(operand.address, &block, &begin, &bytes)) continue;
-    // A later copy with the same bytes may write them. Whether it may is the program's affair.
-    copies_.remove_if([&operand](const Watched& one) {
-      return one.address < operand.address + operand.bytes &&
-             operand.address < one.address + one.bytes;
-    });
-    const auto area = BlockAt(operand.address);
+    const Found area = BlockAt(operand.address);
+    if (area.block == nullptr) continue;
     const auto used = std::find_if(
         area.block->uses.begin(), area.block->uses.end(),
         [&](const Use& use) { return use.stream == stream && use.sequence == sequence; });
     if (used == area.block->uses.end()) continue;
-    copies_.push_back(
-        {*used, operand.address, operand.bytes, SumOf(operand.address, operand.bytes)});
+    EndWatches(operand, *used);
+    copies_.push_back({*used, operand.address, operand.bytes, operand.written,
+                       SumOf(operand.address, operand.bytes)});
+  }
+}
+
+void Races::EndWatches(const Operand& operand, const Use& use) {
+  for (auto copy = copies_.begin(); copy != copies_.end();) {
+    const bool overlaps = copy->address < operand.address + operand.bytes &&
+                          operand.address < copy->address + copy->bytes;
+    if (!overlaps) {
+      ++copy;
+      continue;
+    }
+    if ((copy->written || operand.written) && !order_.IsBefore(copy->use, use.stream)) {
+      log_.WriteIllegal("race: " + Describe(use) + " uses " +
+                        BytesAt(operand.bytes, operand.address) + " of host memory while " +
+                        Describe(copy->use) + " may still use them");
+    }
+    copy = copies_.erase(copy);
   }
 }
 

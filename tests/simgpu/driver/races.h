@@ -9,7 +9,7 @@
 //     work with it is over;
 //   - a block of a pool that is freed on a stream before work on another one;
 //   - work with a block of whose bytes another block, which was freed, may still be in use;
-//   - host memory that changes while a copy reads or writes it.
+//   - host memory that changes while a copy reads or writes it, or that another copy uses then.
 //
 // Each is an illegal call, whose line names both sides. Thread-safe.
 #pragma once
@@ -30,7 +30,8 @@ namespace simgpu {
 // Memory that work was given.
 struct Operand {
   Address address = 0;
-  Bytes bytes = 0;  // 0: from there to the end of its block
+  Bytes bytes = 0;       // 0: from there to the end of its block
+  bool written = false;  // by a copy
 };
 
 class Races {
@@ -79,6 +80,7 @@ class Races {
     Use use;
     Address address;
     Bytes bytes;
+    bool written;
     std::uint64_t sum;
   };
 
@@ -90,6 +92,8 @@ class Races {
   // Reports the uses that are not known to be over, and forgets them.
   void CheckKnown(std::vector<Use>* uses, const std::string& what);
   void CheckWatched();
+  // A copy begins with host memory: what other copies do with it is no longer looked at.
+  void EndWatches(const Operand& operand, const Use& use);
   std::string Describe(const Use& use) const;
 
   const bool watched_;

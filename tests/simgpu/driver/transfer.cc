@@ -176,7 +176,7 @@ Work CopyWork(const char* name, Address to, Address from, Bytes bytes) {
   work.name = name;
   work.check = [=] { return CheckCopy(to, from, bytes); };
   work.run = [=] { return Copy(to, from, bytes); };
-  work.operands = {{to, bytes}, {from, bytes}};
+  work.operands = {{to, bytes, /*written=*/true}, {from, bytes}};
   work.demand = DemandOfCopy(to, from, bytes);
   return work;
 }
@@ -187,7 +187,8 @@ Work CopyBoxWork(const char* name, const Box& to, const Box& from, const Extent&
   work.name = name;
   work.check = [=] { return ForEachRow(to, from, extent, CheckCopy); };
   work.run = [=] { return ForEachRow(to, from, extent, Copy); };
-  work.operands = {{to.begin, SpanOf(to, extent)}, {from.begin, SpanOf(from, extent)}};
+  work.operands = {{to.begin, SpanOf(to, extent), /*written=*/true},
+                   {from.begin, SpanOf(from, extent)}};
   work.demand = DemandOfCopy(to.begin, from.begin, extent.width * extent.height * extent.depth);
   return work;
 }
