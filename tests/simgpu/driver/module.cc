@@ -15,14 +15,23 @@ constexpr Bytes kUnknownSize = Bytes{64} << 20;
 
 // What can be seen of a launch's arguments.
 struct Arguments {
-  std::vector<std::uint64_t> words;  // each aligned 8 bytes could be a pointer, in a structure too
-  double most = 0;                   // the largest number that could count elements
+  std::vector<std::uint64_t> pointers;
+  double most = 0;  // the largest number that could count elements
 };
 
-void AppendWords(const void* from, Bytes bytes, Arguments* arguments) {
+// Whether a word of a structure is a pointer, or a small number and what a register held above it.
+bool IsPointer(std::uint64_t word) {
+  constexpr std::uint32_t kSmall = 1u << 24;
+  return static_cast<std::uint32_t>(word) >= kSmall && Simulator::Get().memory.WasUsed(word);
+}
+
+// Each aligned 8 bytes could be a pointer.
+void AppendPointers(const void* from, Bytes bytes, Arguments* arguments) {
   for (Bytes at = 0; at + 8 <= bytes; at += 8) {
-    arguments->words.emplace_back();
-    std::memcpy(&arguments->words.back(), static_cast<const char*>(from) + at, 8);
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(from) + at, 8);
+    const bool is_in_range = Simulator::Get().memory.Contains(word);
+    if (is_in_range && (bytes == 8 || IsPointer(word))) arguments->pointers.push_back(word);
   }
 }
 
@@ -39,7 +48,7 @@ Arguments ReadArguments(const Kernel& kernel, const Launch& launch) {
   Arguments arguments;
   if (launch.parameters != nullptr && kernel.is_known) {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-      AppendWords(launch.parameters[i], kernel.parameters[i], &arguments);
+      AppendPointers(launch.parameters[i], kernel.parameters[i], &arguments);
       NoteCount(launch.parameters[i], kernel.parameters[i], &arguments);
     }
   }
@@ -50,16 +59,13 @@ Arguments ReadArguments(const Kernel& kernel, const Launch& launch) {
     if (*entry == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = entry[1];
     if (*entry == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = *static_cast<std::size_t*>(entry[1]);
   }
-  if (buffer != nullptr) AppendWords(buffer, bytes, &arguments);
+  if (buffer != nullptr) AppendPointers(buffer, bytes, &arguments);
   return arguments;
 }
 
 void Describe(const Kernel& kernel, const Launch& launch, const Arguments& arguments, int device,
               Work* work) {
-  std::set<std::uint64_t> pointers;
-  for (const std::uint64_t word : arguments.words) {
-    if (Simulator::Get().memory.Contains(word)) pointers.insert(word);
-  }
+  const std::set<std::uint64_t> pointers(arguments.pointers.begin(), arguments.pointers.end());
   for (const std::uint64_t pointer : pointers) work->operands.push_back({pointer, 0});
   work->title = "kernel " + kernel.name;
   const double reach =
@@ -69,14 +75,11 @@ void Describe(const Kernel& kernel, const Launch& launch, const Arguments& argum
   work->demand.bytes = reach * static_cast<double>(pointers.size());
 }
 
-// Numbers are looked at only if they lie where device addresses are.
-Outcome CheckArguments(const std::string& kernel, const std::vector<std::uint64_t>& words,
+Outcome CheckArguments(const std::string& kernel, const std::vector<std::uint64_t>& pointers,
                        int device) {
-  Memory& memory = Simulator::Get().memory;
   std::vector<Piece> ignored;
-  for (const std::uint64_t word : words) {
-    if (!memory.Contains(word)) continue;
-    Outcome outcome = memory.Translate(word, 1, device, &ignored);
+  for (const std::uint64_t pointer : pointers) {
+    Outcome outcome = Simulator::Get().memory.Translate(pointer, 1, device, &ignored);
     if (outcome.ok()) continue;
     outcome.illegal = "kernel " + kernel + " gets " + outcome.illegal;
     return outcome;
@@ -155,7 +158,7 @@ Outcome LaunchWork(const char* name, const Launch& launch, Work* work) {
   Describe(*kernel, launch, *arguments, device, work);
   simulator.launches.Count(kernel->is_known || launch.extra != nullptr);
   work->check = [kernel, arguments, device] {
-    return CheckArguments(kernel->name, arguments->words, device);
+    return CheckArguments(kernel->name, arguments->pointers, device);
   };
   work->run = [check = work->check] {
     Simulator::Get().results.Launched();
