@@ -44,7 +44,7 @@ void PrintTimes(Simulator& simulator) {
   for (int device = 0; device < simulator.options.gpus; ++device) {
     const simgpu::Clock::Summary times = simulator.clock.SummaryOf(device);
     std::fprintf(stderr,
-                 "simgpu: %d simulated %s: compute %.3f s, copies in %.3f s, out %.3f s; waited "
+                 "simgpu: %d simulated %s: compute %.6f s, copies in %.6f s, out %.6f s; waited "
                  "for the host %.3f s\n",
                  device, simulator.options.clock.c_str(), times.compute_seconds, times.in_seconds,
                  times.out_seconds, times.starved_seconds);
