@@ -21,6 +21,11 @@ namespace {
 
 int CurrentDevice() { return Simulator::Get().contexts.Current()->device; }
 
+double PriceOfAllocation(Bytes bytes) {
+  const simgpu::Profile& profile = Simulator::Get().clock.profile();
+  return profile.alloc_us + profile.alloc_us_per_mib * static_cast<double>(bytes) / 0x1p20;
+}
+
 Outcome Allocate(Bytes bytes, CUdeviceptr* pointer) {
   Address address = 0;
   const Outcome outcome =
@@ -34,6 +39,7 @@ Outcome Free(Address address) {
   // The device may still have work in its streams that uses the block.
   const Outcome waited = simulator.SynchronizeDevice(CurrentDevice());
   if (!waited.ok()) return waited;
+  simulator.races.Freed(address);
   Segment segment;
   Address begin = 0;
   Bytes bytes = 0;
@@ -72,6 +78,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
   Call call("cuMemAlloc", {{"size", bytes}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
+  call.Costs(PriceOfAllocation(bytes));
   return call.Return(Allocate(bytes, pointer));
 }
 
@@ -81,12 +88,14 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, std::size_t* pitch, std::size_
             Call::Needs::kContext);
   if (!call.ok()) return call.result();
   *pitch = (width + 511) / 512 * 512;
+  call.Costs(PriceOfAllocation(*pitch * height));
   return call.Return(Allocate(*pitch * height, pointer));
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
   Call call("cuMemFree", {{"pointer", pointer}}, Call::Needs::kContext);
   if (!call.ok() || pointer == 0) return call.result();
+  call.Costs(Simulator::Get().clock.profile().free_us);
   return call.Return(Free(pointer));
 }
 
@@ -116,6 +125,7 @@ CUresult cuMemFreeHost(void* pointer) {
   if (!call.ok() || pointer == nullptr) return call.result();
   const Outcome waited = Simulator::Get().SynchronizeDevice(CurrentDevice());
   if (!waited.ok()) return call.Return(waited);
+  Simulator::Get().races.Freed(reinterpret_cast<Address>(pointer));
   return call.Return(
       Simulator::Get().host_memory.Free(HostKind::kPinned, reinterpret_cast<Address>(pointer)));
 }
@@ -132,7 +142,9 @@ CUresult cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned int fla
 CUresult cuMemHostUnregister(void* pointer) {
   Call call("cuMemHostUnregister", {{"pointer", pointer}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
-  return call.Return(Simulator::Get().host_memory.Unregister(reinterpret_cast<Address>(pointer)));
+  const auto address = reinterpret_cast<Address>(pointer);
+  Simulator::Get().races.Unpinning(address);
+  return call.Return(Simulator::Get().host_memory.Unregister(address));
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* pointer, unsigned int flags) {

@@ -71,6 +71,8 @@ Outcome CheckFlags(unsigned long long flags) {
   return Illegal(CUDA_ERROR_INVALID_VALUE, "flags " + std::to_string(flags) + " are not zero");
 }
 
+const simgpu::Profile& Prices() { return Simulator::Get().clock.profile(); }
+
 bool Fails(Call& call, const Outcome& outcome) {
   if (outcome.ok()) return false;
   call.Return(outcome);
@@ -101,6 +103,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* pointer, std::size_t bytes, std::size_
     return call.result();
   }
   *pointer = address;  // a hint is only a hint
+  call.Costs(Prices().reserve_us);
   return call.result();
 }
 
@@ -119,6 +122,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   if (!call.ok() || Fails(call, CheckFlags(flags)) || Fails(call, CheckProperties(*prop))) {
     return call.result();
   }
+  call.Costs(Prices().create_us);
   const bool shareable = prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
   return call.Return(Simulator::Get().memory.Create(prop->location, bytes, shareable, handle));
 }
@@ -157,12 +161,17 @@ CUresult cuMemMap(CUdeviceptr pointer, std::size_t bytes, std::size_t offset,
                          {"handle", handle},
                          {"flags", flags}});
   if (!call.ok() || Fails(call, CheckFlags(flags))) return call.result();
-  return call.Return(Simulator::Get().memory.Map(pointer, bytes, offset, handle));
+  call.Costs(Prices().map_us);
+  const Outcome outcome = Simulator::Get().memory.Map(pointer, bytes, offset, handle);
+  if (outcome.ok()) Simulator::Get().races.Mapped(pointer, bytes);
+  return call.Return(outcome);
 }
 
 CUresult cuMemUnmap(CUdeviceptr pointer, std::size_t bytes) {
   Call call("cuMemUnmap", {{"pointer", pointer}, {"size", bytes}});
   if (!call.ok()) return call.result();
+  call.Costs(Prices().unmap_us);
+  Simulator::Get().races.Unmapping(pointer, bytes);
   return call.Return(Simulator::Get().memory.Unmap(pointer, bytes));
 }
 
@@ -191,7 +200,10 @@ CUresult cuMemSetAccess(CUdeviceptr pointer, std::size_t bytes, const CUmemAcces
   }
   if (!call.ok()) return call.result();
   if (count == 0) return call.Refuse(CUDA_ERROR_INVALID_VALUE, "no device is named");
-  return call.Return(simulator.memory.SetAccess(pointer, bytes, grant, revoke));
+  std::size_t mappings = 0;
+  const Outcome outcome = simulator.memory.SetAccess(pointer, bytes, grant, revoke, &mappings);
+  call.Costs(Prices().set_access_us * static_cast<double>(mappings));
+  return call.Return(outcome);
 }
 
 CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location,

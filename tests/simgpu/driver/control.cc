@@ -1,11 +1,14 @@
 #include "tests/simgpu/driver/control.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "tests/simgpu/driver/simulator.h"
 
 using simgpu::Account;
+using simgpu::Address;
 using simgpu::Kind;
 using simgpu::Outcome;
 using simgpu::PageCounts;
@@ -13,6 +16,7 @@ using simgpu::Piece;
 using simgpu::Place;
 using simgpu::Simulator;
 using simgpu::VirtualCounts;
+using simgpu::Work;
 
 namespace {
 
@@ -42,6 +46,46 @@ void PrintHost(Simulator& simulator) {
   if (!copied.empty()) std::fprintf(stderr, "simgpu: copied %s\n", copied.c_str());
 }
 
+int CurrentDevice() {
+  const auto context = Simulator::Get().contexts.Current();
+  return context == nullptr ? simgpu::Memory::kAnyDevice : context->device;
+}
+
+// Whether `device` may use what is at these addresses. Everything that is not device memory passes.
+Outcome Check(const std::vector<Address>& addresses, int device) {
+  Simulator& simulator = Simulator::Get();
+  std::vector<Piece> ignored;
+  for (const Address address : addresses) {
+    if (!simulator.memory.Contains(address)) continue;
+    const Outcome outcome = simulator.memory.Translate(address, 1, device, &ignored);
+    if (!outcome.ok()) return outcome;
+  }
+  return simgpu::Success();
+}
+
+void PrintTimes(Simulator& simulator) {
+  if (!simulator.clock.runs()) return;
+  for (int device = 0; device < simulator.options.gpus; ++device) {
+    const simgpu::Clock::Summary times = simulator.clock.SummaryOf(device);
+    std::fprintf(stderr,
+                 "simgpu: %d simulated %s: compute %.6f s, copies in %.6f s, out %.6f s; waited "
+                 "for the host %.3f s\n",
+                 device, simulator.options.clock.c_str(), times.compute_seconds, times.in_seconds,
+                 times.out_seconds, times.starved_seconds);
+  }
+}
+
+void PrintRaces(Simulator& simulator) {
+  const double all = static_cast<double>(simulator.launches.all);
+  const double seen = static_cast<double>(simulator.launches.seen);
+  std::fprintf(stderr, "simgpu: %.0f launches, arguments of %.2f %% looked at", all,
+               all == 0 ? 100 : 100 * seen / all);
+  if (simulator.races.are_watched()) {
+    std::fprintf(stderr, "; races watched, %zu blocks reported", simulator.races.block_count());
+  }
+  std::fputc('\n', stderr);
+}
+
 // Prints at process exit what nvidia-smi would have shown last, and what was never given back. This
 // is not a list of mistakes, because a framework keeps most of its memory until the end.
 __attribute__((destructor)) void PrintSummary() {
@@ -57,6 +101,8 @@ __attribute__((destructor)) void PrintSummary() {
                  Of(account, Kind::kPool) / kMiB, account.peak / kMiB, account.total / kMiB);
   }
   PrintHost(simulator);
+  PrintTimes(simulator);
+  PrintRaces(simulator);
   const VirtualCounts counts = simulator.memory.CountVirtual();
   std::fprintf(stderr, "simgpu: %zu chunks, %zu mappings, %zu reservations, %lu illegal calls\n",
                counts.chunks, counts.mappings, counts.reservations, simulator.log.illegal_calls());
@@ -67,17 +113,47 @@ __attribute__((destructor)) void PrintSummary() {
 extern "C" {
 
 CUresult simgpu_check(const void* pointer, const char* who) {
-  Simulator& simulator = Simulator::Get();
-  simulator.results.Launched();
-  const auto address = reinterpret_cast<simgpu::Address>(pointer);
-  if (!simulator.memory.Contains(address)) return CUDA_SUCCESS;
-  const auto context = simulator.contexts.Current();
-  std::vector<Piece> ignored;
-  const Outcome outcome = simulator.memory.Translate(
-      address, 1, context == nullptr ? simgpu::Memory::kAnyDevice : context->device, &ignored);
-  if (!outcome.ok()) simulator.log.WriteIllegal(std::string(who) + ": " + outcome.illegal);
+  Simulator::Get().results.Launched();
+  const Outcome outcome = Check({reinterpret_cast<Address>(pointer)}, CurrentDevice());
+  if (!outcome.ok()) Simulator::Get().log.WriteIllegal(std::string(who) + ": " + outcome.illegal);
   return outcome.code;
 }
+
+CUresult simgpu_submit(const simgpu_work* asked) {
+  std::vector<Address> addresses;
+  Work work;
+  for (size_t i = 0; i < asked->pointer_count; ++i) {
+    const auto address = reinterpret_cast<Address>(asked->pointers[i]);
+    addresses.push_back(address);
+    work.operands.push_back({address, 0});
+  }
+  work.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  work.name = asked->name;
+  work.check = [addresses, device = CurrentDevice()] { return Check(addresses, device); };
+  work.run = [check = work.check] {
+    Simulator::Get().results.Launched();
+    return check();
+  };
+  work.demand.kind = simgpu::Demand::Kind::kKernel;
+  work.demand.device = std::max(CurrentDevice(), 0);
+  work.demand.flops = asked->flops;
+  work.demand.math = static_cast<simgpu::Math>(asked->math);
+  work.demand.bytes = asked->bytes;
+  work.demand.link_bytes = asked->link_bytes;
+  Simulator& simulator = Simulator::Get();
+  simulator.launches.Count(/*is_seen=*/true);
+  const Outcome outcome = simulator.Start(asked->stream, work);
+  if (!outcome.illegal.empty()) {
+    simulator.log.WriteIllegal(std::string(asked->name) + ": " + outcome.illegal);
+  }
+  return outcome.code;
+}
+
+void simgpu_block_begin(CUdeviceptr pointer, size_t bytes) {
+  Simulator::Get().races.Begin(pointer, bytes);
+}
+
+void simgpu_block_end(CUdeviceptr pointer) { Simulator::Get().races.End(pointer); }
 
 void simgpu_restart(const char* conf) { simgpu::Restart(conf); }
 

@@ -16,6 +16,28 @@ extern "C" {
 // results.h.
 CUresult simgpu_check(const void* pointer, const char* who);
 
+// What a library asks the current device to do.
+enum { simgpu_fp64, simgpu_fp32, simgpu_tf32, simgpu_half, simgpu_byte };  // see profile.h
+
+typedef struct {
+  const char* name;  // a literal
+  CUstream stream;
+  double flops;
+  int math;           // one of the above
+  double bytes;       // of device memory that it reads and writes
+  double link_bytes;  // that it exchanges with other devices
+  const void* const* pointers;
+  size_t pointer_count;
+} simgpu_work;
+
+// Does the work on its stream, or adds it to the graph that the stream captures. The pointers are
+// checked as above.
+CUresult simgpu_submit(const simgpu_work* work);
+
+// What an allocator says of its blocks by NVTX, for those that cannot.
+void simgpu_block_begin(CUdeviceptr pointer, size_t bytes);
+void simgpu_block_end(CUdeviceptr pointer);
+
 // Starts a new machine with `conf` as SIMGPU_CONF. All earlier handles and addresses become
 // invalid.
 void simgpu_restart(const char* conf);

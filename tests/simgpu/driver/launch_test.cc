@@ -68,6 +68,16 @@ class Launches : public Machine {
     ASSERT_EQ(cuModuleGetFunction(&scale_, module_, "scale"), CUDA_SUCCESS);
   }
 
+  // Mapped memory, with more than a small number in the lower half of its address.
+  static CUdeviceptr Mapped() {
+    CUdeviceptr base = 0;
+    EXPECT_EQ(cuMemAddressReserve(&base, 64 << 20, 64 << 20, 0, 0), CUDA_SUCCESS);
+    base += 48 << 20;
+    EXPECT_EQ(cuMemMap(base, kGranule, 0, Create(kGranule), 0), CUDA_SUCCESS);
+    EXPECT_EQ(Open(base, kGranule), CUDA_SUCCESS);
+    return base;
+  }
+
   CUresult Launch(CUdeviceptr pointer, CUdeviceptr inner = 0) {
     int count = -1;
     CUdeviceptr pair[2] = {1, inner};
@@ -96,14 +106,26 @@ TEST_F(Launches, APointerIntoFreedMemoryIsAnIllegalAddress) {
 }
 
 TEST_F(Launches, APointerInsideAStructureIsSeen) {
-  const CUdeviceptr base = Reserve(kGranule);
+  const CUdeviceptr base = Mapped();
+  EXPECT_EQ(Launch(0, base), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemUnmap(base, kGranule), CUDA_SUCCESS);
   EXPECT_EQ(Launch(0, base), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(IllegalCalls(), HasSubstr("reserved but not mapped"));
 }
 
+TEST_F(Launches, NumbersBesideWhatARegisterHeldAreNoPointers) {
+  const CUdeviceptr live = Allocate(4096);
+  // Behind everything that there ever was, but where device addresses are.
+  EXPECT_EQ(Launch(live, live + (CUdeviceptr{1} << 32)), CUDA_SUCCESS);
+  EXPECT_THAT(IllegalCalls(), IsEmpty());
+  EXPECT_EQ(Launch(live + (CUdeviceptr{1} << 32)), CUDA_ERROR_ILLEGAL_ADDRESS)
+      << "as a parameter of its own it is one";
+}
+
 TEST_F(Launches, ArgumentsInABufferAreSeen) {
-  CUdeviceptr buffer[2] = {0, Reserve(kGranule)};
+  CUdeviceptr buffer[2] = {0, Mapped()};
   std::size_t bytes = sizeof(buffer);
+  ASSERT_EQ(cuMemUnmap(buffer[1], kGranule), CUDA_SUCCESS);
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                    CU_LAUNCH_PARAM_END};
   EXPECT_EQ(cuLaunchKernel(scale_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),

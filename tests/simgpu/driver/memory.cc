@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace simgpu {
@@ -205,6 +206,24 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
     bytes -= length;
   }
   return Success();
+}
+
+bool Memory::WasUsed(Address address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return segments_.Holding(address) != segments_.end() ||
+         unmapped_.Holding(address) != unmapped_.end() || !addresses_.StoryOf(address).empty();
+}
+
+std::vector<Piece> Memory::PiecesOf(Address address, Bytes bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Piece> pieces;
+  const Address end = address + bytes;
+  for (auto next = segments_.From(address); next != segments_.end() && next->first < end; ++next) {
+    const Address from = std::max(address, next->first);
+    const Address to = std::min(end, next->first + next->second.bytes);
+    pieces.push_back({next->second.value.host + (from - next->first), to - from});
+  }
+  return pieces;
 }
 
 }  // namespace simgpu

@@ -107,7 +107,9 @@ class Memory {
   Outcome Retain(Address address, CUmemGenericAllocationHandle* handle);
   Outcome Map(Address address, Bytes bytes, Bytes offset, CUmemGenericAllocationHandle handle);
   Outcome Unmap(Address address, Bytes bytes);
-  Outcome SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke);
+  // `mappings` receives how many it covered.
+  Outcome SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke,
+                    std::size_t* mappings);
   Outcome Export(CUmemGenericAllocationHandle handle, int* descriptor);
   Outcome Import(int descriptor, CUmemGenericAllocationHandle* handle);
   std::shared_ptr<Chunk> FindChunk(CUmemGenericAllocationHandle handle);
@@ -129,6 +131,10 @@ class Memory {
   // first bad byte.
   static constexpr int kAnyDevice = -1;
   Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
+  // Whether there is, or ever was, anything at `address`.
+  bool WasUsed(Address address);
+  // What is there of it, whoever may use it.
+  std::vector<Piece> PiecesOf(Address address, Bytes bytes);
 
  private:
   struct Exported {

@@ -210,7 +210,8 @@ Outcome Memory::Unmap(Address address, Bytes bytes) {
   return Success();
 }
 
-Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke) {
+Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke,
+                          std::size_t* mappings) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || !IsMultiple(bytes) || !IsMultiple(address)) {
     return Broken("R5", Hex(address) + " with " + std::to_string(bytes) +
@@ -232,6 +233,7 @@ Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std
   }
   if (defects_.Has(Defect::kFirst)) covered.resize(1);
   for (Segment* const segment : covered) segment->access = (segment->access & ~revoke) | grant;
+  *mappings = covered.size();
   return Success();
 }
 

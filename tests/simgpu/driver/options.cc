@@ -93,6 +93,11 @@ bool ParseGranularity(const std::string& value, Options* options) {
   return ParseSize(value, &options->granularity) && options->granularity >= 4096;
 }
 
+bool ParseRaces(const std::string& value, Options* options) {
+  options->races = value;
+  return value == "on" || value == "off" || value == "auto";
+}
+
 bool ParseFault(const std::string& value, Options* options) {
   options->fault = value;
   std::vector<Fault> faults;
@@ -137,8 +142,22 @@ const std::map<std::string, Key>& Keys() {
       {"fault", {kFaultGrammar, ParseFault}},
       {"defects", {kDefectNames, ParseDefectNames}},
       {"summary", {"'on' or 'off'", Switch(&Options::summary)}},
+      {"clock", {"a name or the path of a file", Path(&Options::clock)}},
+      {"slow", {"a number from 1 to 1000", Number(&Options::slow, 1, 1000)}},
+      {"races", {"'on', 'off' or 'auto'", ParseRaces}},
   };
   return keys;
+}
+
+// What two options together say, or need.
+bool Combine(Options* options, std::string* error) {
+  if (!options->has_clock()) {
+    if (options->slow > 1) *error = "slow: needs a clock, such as clock:a100";
+    return options->slow == 1;
+  }
+  if (FindProfile(options->clock, &options->profile, error)) return true;
+  *error = "clock: " + *error;
+  return false;
 }
 
 std::string ValidKeys() {
@@ -183,7 +202,7 @@ bool ParseOptions(const std::string& text, Options* options, std::string* error)
       return false;
     }
   }
-  return true;
+  return Combine(options, error);
 }
 
 }  // namespace simgpu

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/simgpu/driver/defects.h"
+#include "tests/simgpu/driver/profile.h"
 
 namespace simgpu {
 
@@ -40,7 +41,13 @@ struct Options {
   std::string fault;            // see faults.h
   Defects defects;              // see defects.h
   bool summary = false;         // totals on standard error when the process ends
+  std::string clock = "off";    // whose time work takes: a name or a file that profile.h knows
+  Profile profile;              // that of the clock
+  int slow = 1;                 // how many times slower than the profile
+  std::string races = "auto";   // "on", "off", or as the clock: "auto"
 
+  bool has_clock() const { return clock != "off"; }
+  bool has_races() const { return races == "on" || (races == "auto" && has_clock()); }
   Bytes MemoryOf(int device) const;
   const std::string& NameOf(int device) const;
 };

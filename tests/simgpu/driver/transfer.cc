@@ -138,6 +138,42 @@ Outcome FillRow(Address begin, const Fill& fill) {
 
 bool IsPageable(Address address) { return PlaceOf(address) == Place::kPageable; }
 
+// The device whose memory is at `address`, or that of the current context.
+int DeviceOf(Address address) {
+  Simulator& simulator = Simulator::Get();
+  Segment segment;
+  Address begin = 0;
+  Bytes bytes = 0;
+  if (simulator.memory.Find(address, &segment, &begin, &bytes)) return segment.device;
+  const std::shared_ptr<Context> context = simulator.contexts.Current();
+  return context == nullptr ? 0 : context->device;
+}
+
+// From the first byte to behind the last.
+Bytes SpanOf(const Box& box, const Extent& extent) {
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return 0;
+  return (extent.depth - 1) * box.slice + (extent.height - 1) * box.pitch + extent.width;
+}
+
+Demand DemandOfCopy(Address to, Address from, Bytes bytes) {
+  Demand demand;
+  demand.bytes = static_cast<double>(bytes);
+  const bool to_device = IsOnDevice(to);
+  const bool from_device = IsOnDevice(from);
+  if (bytes == 0 || (!to_device && !from_device)) return demand;  // the host's own time is real
+  demand.device = DeviceOf(from_device ? from : to);
+  if (to_device && from_device) {
+    demand.peer = DeviceOf(to);
+    const bool is_inside = demand.peer == demand.device;
+    demand.kind = is_inside ? Demand::Kind::kKernel : Demand::Kind::kCopyPeer;
+    if (is_inside) demand.bytes *= 2;  // read and written
+  } else {
+    demand.kind = to_device ? Demand::Kind::kCopyIn : Demand::Kind::kCopyOut;
+    demand.pageable = IsPageable(to_device ? from : to);
+  }
+  return demand;
+}
+
 }  // namespace
 
 Work CopyWork(const char* name, Address to, Address from, Bytes bytes) {
@@ -146,6 +182,8 @@ Work CopyWork(const char* name, Address to, Address from, Bytes bytes) {
   work.name = name;
   work.check = [=] { return CheckCopy(to, from, bytes); };
   work.run = [=] { return Copy(to, from, bytes); };
+  work.operands = {{to, bytes, /*written=*/true}, {from, bytes}};
+  work.demand = DemandOfCopy(to, from, bytes);
   return work;
 }
 
@@ -155,6 +193,9 @@ Work CopyBoxWork(const char* name, const Box& to, const Box& from, const Extent&
   work.name = name;
   work.check = [=] { return ForEachRow(to, from, extent, CheckCopy); };
   work.run = [=] { return ForEachRow(to, from, extent, Copy); };
+  work.operands = {{to.begin, SpanOf(to, extent), /*written=*/true},
+                   {from.begin, SpanOf(from, extent)}};
+  work.demand = DemandOfCopy(to.begin, from.begin, extent.width * extent.height * extent.depth);
   return work;
 }
 
@@ -198,19 +239,37 @@ Work FillWork(const char* name, const Fill& fill) {
       return bytes == 0 ? Success() : FillRow(begin, fill);
     });
   };
+  const Bytes bytes = fill.count * fill.element * fill.rows;
+  if (bytes > 0 && IsOnDevice(fill.begin)) {
+    work.demand.kind = Demand::Kind::kKernel;
+    work.demand.device = DeviceOf(fill.begin);
+    work.demand.bytes = static_cast<double>(bytes);
+    work.operands = {{fill.begin, SpanOf({fill.begin, fill.pitch, 0},
+                                         {fill.count * fill.element, fill.rows, 1})}};
+  }
   return work;
+}
+
+// As on a real device, bytes that leave for pageable memory have arrived when the call returns, and
+// the caller feeds long copies from there through a small buffer, until they are done.
+bool MustWait(Address to, Address from, Bytes bytes) {
+  constexpr Bytes kFits = Bytes{64} << 10;
+  return IsPageable(to) || (bytes > kFits && IsPageable(from) && Simulator::Get().clock.runs());
 }
 
 Outcome StartCopy(const char* name, Address to, Address from, Bytes bytes, CUstream stream) {
   Simulator& simulator = Simulator::Get();
   const std::shared_ptr<Stream> found = simulator.FindStream(stream);
-  const bool is_queued = found != nullptr && found->capture() == nullptr && !found->IsImmediate();
+  const bool is_captured = found != nullptr && found->capture() != nullptr;
+  const bool is_queued = found != nullptr && !is_captured && !found->IsImmediate();
   if (is_queued && IsPageable(to)) {
     const Outcome outcome = found->Synchronize();
     if (!outcome.ok()) return outcome;
   }
   if (!is_queued || !IsPageable(from)) {
-    return simulator.Start(stream, CopyWork(name, to, from, bytes));
+    const Outcome outcome = simulator.Start(stream, CopyWork(name, to, from, bytes));
+    if (!outcome.ok() || is_captured || !MustWait(to, from, bytes)) return outcome;
+    return found->Synchronize();
   }
   const char* const source = reinterpret_cast<const char*>(from);
   const auto staged = std::make_shared<std::vector<char>>(source, source + bytes);
