@@ -194,6 +194,9 @@ CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice dev
   }
   simgpu::Work work;
   work.name = "cuMemPrefetchAsync";
+  work.demand.kind = device == CU_DEVICE_CPU ? simgpu::Demand::Kind::kCopyOut
+                                             : simgpu::Demand::Kind::kCopyIn;  // of pages
+  work.demand.device = std::max(device, 0);
   work.run = [=] {
     const int to = device == CU_DEVICE_CPU ? simgpu::kHost : device;
     return Simulator::Get().memory.Prefetch(pointer, bytes, to);

@@ -82,6 +82,7 @@ double Clock::MicrosecondsOf(const Demand& demand) const {
              std::max(
                  {demand.flops / profile_.PeakOf(demand.math) * 1e6,
                   Microseconds(demand.bytes, profile_.memory_gbps * profile_.memory_efficiency),
+                  Microseconds(demand.bus_bytes, profile_.bus_in_gbps),
                   Microseconds(demand.link_bytes, GigabytesPerSecond(has_nvlinks_))});
     case Demand::Kind::kCopyIn:
       return profile_.bus_in_us + Microseconds(demand.bytes, demand.pageable
@@ -99,7 +100,9 @@ double Clock::MicrosecondsOf(const Demand& demand) const {
 }
 
 Nanoseconds Clock::DurationOf(const Demand& demand) const {
-  return std::llround(MicrosecondsOf(demand) * kNsPerUs * slow_);
+  const double paging =
+      1e6 * SecondsOf(demand.paging, profile_.bus_in_gbps * 1e9, profile_.bus_out_gbps * 1e9);
+  return std::llround((MicrosecondsOf(demand) + paging) * kNsPerUs * slow_);
 }
 
 void Clock::Occupy(Device& device, Engine engine, Nanoseconds begin, Nanoseconds end,

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/paging.h"
 
 namespace simgpu {
 
@@ -36,9 +37,11 @@ struct Demand {
   int peer = 0;           // kCopyPeer: where the bytes go
   double bytes = 0;       // copied; kKernel: of device memory that it reads and writes
   double flops = 0;       // kKernel
+  double bus_bytes = 0;   // kKernel: of host memory that it reads and writes
   double link_bytes = 0;  // kKernel: exchanged with other devices by a collective
   Math math = Math::kFp32;
   bool pageable = false;  // the end on the host is not pinned
+  Movement paging;        // pages that come and go before it can begin
 };
 
 // When an engine is busy.
@@ -90,7 +93,7 @@ class Clock {
   };
 
   Nanoseconds DurationOf(const Demand& demand) const;
-  double MicrosecondsOf(const Demand& demand) const;
+  double MicrosecondsOf(const Demand& demand) const;  // without its paging
   bool AreLinked(int one, int other) const;
   double GigabytesPerSecond(bool is_linked) const;  // between devices
   void Occupy(Device& device, Engine engine, Nanoseconds begin, Nanoseconds end, Nanoseconds now);

@@ -205,6 +205,14 @@ void simgpu_get_host(simgpu_host* host) {
   *host = {account.taken, account.peak, Simulator::Get().memory.managed()};
 }
 
+int simgpu_get_times(int device, simgpu_times* times) {
+  Simulator& simulator = Simulator::Get();
+  if (!simulator.IsDevice(device)) return 0;
+  const simgpu::Clock::Summary summary = simulator.clock.SummaryOf(device);
+  *times = {summary.compute_seconds, summary.in_seconds, summary.out_seconds};
+  return 1;
+}
+
 int simgpu_get_pages(int device, simgpu_pages* pages) {
   Simulator& simulator = Simulator::Get();
   if (!simulator.IsDevice(device)) return 0;

@@ -82,6 +82,13 @@ typedef struct {
   size_t out;         // bytes that left it
 } simgpu_pages;
 
+// For how many seconds each engine of a device was busy, as the clock models it.
+typedef struct {
+  double compute;
+  double in;
+  double out;
+} simgpu_times;
+
 // Kinds of memory, in the order of Place (place.h).
 enum { SIMGPU_DEVICE, SIMGPU_HOST_CHUNK, SIMGPU_MANAGED, SIMGPU_PINNED, SIMGPU_PAGEABLE };
 
@@ -99,6 +106,7 @@ typedef struct {
 int simgpu_get_memory(int device, simgpu_memory* memory);
 void simgpu_get_counts(simgpu_counts* counts);
 void simgpu_get_host(simgpu_host* host);
+int simgpu_get_times(int device, simgpu_times* times);
 int simgpu_get_pages(int device, simgpu_pages* pages);
 // Bytes copied from one kind of memory to another.
 size_t simgpu_get_traffic(int from, int to);

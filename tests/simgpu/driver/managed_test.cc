@@ -113,7 +113,13 @@ TEST_F(Managed, OtherMemoryTakesItsRoom) {
 
 TEST_F(Managed, KernelsAndCopiesTouchIt) {
   const CUdeviceptr pointer = AllocateManaged(4 * kPageBytes);
-  EXPECT_EQ(simgpu_check(reinterpret_cast<void*>(pointer), "a library"), CUDA_SUCCESS);
+  const void* const pointers[] = {reinterpret_cast<void*>(pointer)};
+  simgpu_work work = {};
+  work.name = "a library";
+  work.bytes = 100;
+  work.pointers = pointers;
+  work.pointer_count = 1;
+  EXPECT_EQ(simgpu_submit(&work), CUDA_SUCCESS);
   EXPECT_EQ(Pages().faults, 1u);
   std::vector<char> data(kPageBytes);
   ASSERT_EQ(cuMemcpyDtoH(data.data(), pointer + kPageBytes + 1, kPageBytes), CUDA_SUCCESS);

@@ -201,7 +201,6 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
     const Bytes offset = address - found->first;
     const Bytes length = std::min(bytes, found->second.bytes - offset);
     pieces->push_back({segment.host + offset, length, segment.device == kHost});
-    if (segment.kind == Kind::kManaged) TouchLocked(user, address, length);
     address += length;
     bytes -= length;
   }
@@ -221,7 +220,8 @@ std::vector<Piece> Memory::PiecesOf(Address address, Bytes bytes) {
   for (auto next = segments_.From(address); next != segments_.end() && next->first < end; ++next) {
     const Address from = std::max(address, next->first);
     const Address to = std::min(end, next->first + next->second.bytes);
-    pieces.push_back({next->second.value.host + (from - next->first), to - from});
+    const Segment& segment = next->second.value;
+    pieces.push_back({segment.host + (from - next->first), to - from, segment.device == kHost});
   }
   return pieces;
 }

@@ -90,10 +90,11 @@ class Memory {
   // Managed memory, which the host may use as well. It is charged to no device, because it moves.
   Outcome AllocateManaged(int device, Bytes bytes, Address* address);
   // `device` uses these bytes, wherever they are (kAnyDevice: the one they were allocated on): what
-  // of them is managed moves there. Translate() does this, too.
+  // of them is managed moves there.
   void Touch(int device, Address address, Bytes bytes);
   Outcome Prefetch(Address address, Bytes bytes, int to);  // a device, or kHost
-  // What the calling thread has moved by touching since it asked last. SecondsOf() has its price.
+  // What the calling thread has moved since it asked last: by touching, prefetching, or taking room
+  // for other memory. SecondsOf() has its price.
   static Movement TakeMovement();
   PageCounts PagesOf(int device);
   Bytes managed() const { return managed_; }
@@ -127,8 +128,7 @@ class Memory {
   bool FindReservation(Address address, Address* begin, Bytes* bytes);
 
   // [address, address + bytes) as host memory, for device `user` (kAnyDevice: copies, which reach
-  // every device), and a touch of them. CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the
-  // first bad byte.
+  // every device). CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the first bad byte.
   static constexpr int kAnyDevice = -1;
   Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
   // Whether there is, or ever was, anything at `address`.
@@ -152,7 +152,6 @@ class Memory {
 
   bool ChargeLocked(int device, Kind kind, Bytes bytes);
   void HideManaged(Address address, Bytes bytes);
-  void TouchLocked(int device, Address address, Bytes bytes);
   // What a device has for managed memory.
   Bytes RoomOf(int device) const { return accounts_.Of(device).free_bytes(); }
   bool ChargeOrReclaim(int device, Kind kind, Bytes bytes);

@@ -56,10 +56,6 @@ bool Memory::ChargeLocked(int device, Kind kind, Bytes bytes) {
 void Memory::Touch(int device, Address address, Bytes bytes) {
   if (managed_ == 0) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  TouchLocked(device, address, bytes);
-}
-
-void Memory::TouchLocked(int device, Address address, Bytes bytes) {
   const auto found = segments_.Holding(address);
   if (found == segments_.end() || found->second.value.kind != Kind::kManaged) return;
   const int user = device == kAnyDevice ? found->second.value.device : device;

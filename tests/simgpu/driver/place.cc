@@ -1,5 +1,6 @@
 #include "tests/simgpu/driver/place.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "tests/simgpu/driver/simulator.h"
@@ -33,6 +34,24 @@ Place PlaceOf(Address address) {
   simulator.memory.Find(address, &segment, &begin, &bytes);
   if (segment.kind == Kind::kManaged) return Place::kManaged;
   return segment.device == kHost ? Place::kHostChunk : Place::kDevice;
+}
+
+Demand Located(const Work& work) {
+  Demand demand = work.demand;
+  const bool is_kernel = demand.kind == Demand::Kind::kKernel;
+  Memory& memory = Simulator::Get().memory;
+  const double reach = demand.bytes / std::max<double>(1, work.operands.size());
+  for (const Operand& operand : work.operands) {
+    const Bytes bytes = operand.bytes != 0 ? operand.bytes : static_cast<Bytes>(reach);
+    memory.Touch(is_kernel ? demand.device : Memory::kAnyDevice, operand.address, bytes);
+    if (!is_kernel) continue;
+    for (const Piece& piece : memory.PiecesOf(operand.address, bytes)) {
+      if (piece.is_on_host) demand.bus_bytes += static_cast<double>(piece.bytes);
+    }
+  }
+  if (is_kernel) demand.bytes = std::max(0.0, demand.bytes - demand.bus_bytes);
+  demand.paging = Memory::TakeMovement();
+  return demand;
 }
 
 std::string Traffic::Text() {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/simgpu/driver/range_map.h"
+#include "tests/simgpu/driver/stream.h"
 
 namespace simgpu {
 
@@ -19,6 +20,10 @@ const char* PlaceName(Place place);
 // Pinned: the driver allocated it, or the program registered it. All other memory of the program is
 // pageable.
 Place PlaceOf(Address address);
+
+// What work asks of the hardware, now that its memory is where it is: what it reaches on the host
+// crosses the bus, and managed pages come to its device first. The thread must have run the work.
+Demand Located(const Work& work);
 
 class Traffic {
  public:

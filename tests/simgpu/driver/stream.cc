@@ -94,7 +94,7 @@ void Stream::Place(const Work& work) {
     for (const Work& part : work.parts()) Place(part);
     return;
   }
-  end_ = GetClock().Place(work.demand, end_);
+  end_ = GetClock().Place(Located(work), end_);
   ends_.push_back(end_);
   if (ends_.size() > kRoom) ends_.pop_front();
 }

@@ -138,13 +138,21 @@ Outcome FillRow(Address begin, const Fill& fill) {
 
 bool IsPageable(Address address) { return PlaceOf(address) == Place::kPageable; }
 
+// Not in a chunk on the host.
+bool IsAtDevice(Address address) {
+  const Place place = PlaceOf(address);
+  return place == Place::kDevice || place == Place::kManaged;
+}
+
 // The device whose memory is at `address`, or that of the current context.
 int DeviceOf(Address address) {
   Simulator& simulator = Simulator::Get();
   Segment segment;
   Address begin = 0;
   Bytes bytes = 0;
-  if (simulator.memory.Find(address, &segment, &begin, &bytes)) return segment.device;
+  if (simulator.memory.Find(address, &segment, &begin, &bytes) && segment.device != kHost) {
+    return segment.device;
+  }
   const std::shared_ptr<Context> context = simulator.contexts.Current();
   return context == nullptr ? 0 : context->device;
 }
@@ -158,9 +166,10 @@ Bytes SpanOf(const Box& box, const Extent& extent) {
 Demand DemandOfCopy(Address to, Address from, Bytes bytes) {
   Demand demand;
   demand.bytes = static_cast<double>(bytes);
-  const bool to_device = IsOnDevice(to);
-  const bool from_device = IsOnDevice(from);
-  if (bytes == 0 || (!to_device && !from_device)) return demand;  // the host's own time is real
+  // The host's own time is real.
+  if (bytes == 0 || (!IsOnDevice(to) && !IsOnDevice(from))) return demand;
+  const bool to_device = IsAtDevice(to);
+  const bool from_device = IsAtDevice(from);
   demand.device = DeviceOf(from_device ? from : to);
   if (to_device && from_device) {
     demand.peer = DeviceOf(to);
