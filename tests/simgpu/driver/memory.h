@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -92,6 +93,10 @@ class Memory {
   // `device` uses these bytes, wherever they are (kAnyDevice: the one they were allocated on): what
   // of them is managed moves there.
   void Touch(int device, Address address, Bytes bytes);
+  // The same for work that was only given a pointer, and uses `least` bytes from there or more. An
+  // allocator in the program does not tell the driver where its blocks end, but the next address
+  // that any work was given is the start of another one.
+  void TouchBlock(int device, Address address, Bytes least);
   Outcome Prefetch(Address address, Bytes bytes, int to);  // a device, or kHost
   // What the calling thread has moved since it asked last: by touching, prefetching, or taking room
   // for other memory. SecondsOf() has its price.
@@ -150,6 +155,7 @@ class Memory {
   // More than a process can address.
   static constexpr Bytes kMostBlock = Bytes{1} << 46;
 
+  void TouchLocked(int device, Address address, Bytes bytes);
   bool ChargeLocked(int device, Kind kind, Bytes bytes);
   void HideManaged(Address address, Bytes bytes);
   // What a device has for managed memory.
@@ -176,6 +182,7 @@ class Memory {
   Accounts accounts_;
   Paging paging_;
   std::atomic<Bytes> managed_{0};
+  std::set<Address> starts_;  // in managed memory: what work was given
   RangeMap<Segment> segments_;
   RangeMap<char> reservations_;
   RangeMap<std::string> unmapped_;  // who unmapped what inside live reservations

@@ -44,6 +44,7 @@ Outcome Memory::AllocateManaged(int device, Bytes bytes, Address* address) {
 void Memory::HideManaged(Address address, Bytes bytes) {
   ShowToHost(address, WholePages(bytes), PROT_NONE);
   paging_.Forget(address, bytes);
+  starts_.erase(starts_.lower_bound(address), starts_.lower_bound(address + bytes));
   managed_ -= bytes;
 }
 
@@ -56,10 +57,26 @@ bool Memory::ChargeLocked(int device, Kind kind, Bytes bytes) {
 void Memory::Touch(int device, Address address, Bytes bytes) {
   if (managed_ == 0) return;
   std::lock_guard<std::mutex> lock(mutex_);
+  TouchLocked(device, address, bytes);
+}
+
+void Memory::TouchBlock(int device, Address address, Bytes least) {
+  if (managed_ == 0) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  // What starts inside is of the past.
+  starts_.erase(starts_.upper_bound(address), starts_.lower_bound(address + least));
+  const auto next = starts_.upper_bound(address);
+  const auto found = segments_.Holding(address);
+  const bool is_known = next != starts_.end() && found == segments_.Holding(*next);
+  TouchLocked(device, address, is_known ? *next - address : least);
+}
+
+void Memory::TouchLocked(int device, Address address, Bytes bytes) {
   const auto found = segments_.Holding(address);
   if (found == segments_.end() || found->second.value.kind != Kind::kManaged) return;
   const int user = device == kAnyDevice ? found->second.value.device : device;
   const Bytes rest = found->first + found->second.bytes - address;
+  starts_.insert(address);
   moved_by_thread += paging_.Touch(user, address, std::min(bytes, rest), RoomOf(user));
 }
 

@@ -43,7 +43,12 @@ Demand Located(const Work& work) {
   const double reach = demand.bytes / std::max<double>(1, work.operands.size());
   for (const Operand& operand : work.operands) {
     const Bytes bytes = operand.bytes != 0 ? operand.bytes : static_cast<Bytes>(reach);
-    memory.Touch(is_kernel ? demand.device : Memory::kAnyDevice, operand.address, bytes);
+    const int device = is_kernel ? demand.device : Memory::kAnyDevice;
+    if (operand.bytes != 0) {
+      memory.Touch(device, operand.address, bytes);
+    } else {
+      memory.TouchBlock(device, operand.address, bytes);
+    }
     if (!is_kernel) continue;
     for (const Piece& piece : memory.PiecesOf(operand.address, bytes)) {
       if (piece.is_on_host) demand.bus_bytes += static_cast<double>(piece.bytes);
