@@ -102,6 +102,19 @@ class SelfTest(trace_files.TraceFiles):
         self.assertIn("cuMemSetAccess: ", broken[0])
         self.assertNotIn("bus", record["gpus"][0], "prices were not measured")
 
+    def test_host_chunks_that_are_refused_are_lost(self):
+        """As in a container that may not bind memory to a node."""
+        log = self.folder / "calls"
+        self.run_it(0, SIMGPU_CONF=f"log:{log}")
+        calls = [line.split() for line in log.read_text().splitlines()]
+        first = next(call for call in calls if call[1] == "cuMemCreate" and "node=0" in call)
+        same = [call for call in calls if call[:2] == first[:2]]  # of that process
+        found, _ = self.run_it(0, SIMGPU_CONF=f"fault:cuMemCreate@{same.index(first) + 1}="
+                               "CUDA_ERROR_NOT_PERMITTED")
+        status, what = found["chunks on a host node, by copies"]
+        self.assertEqual(status, "lost")
+        self.assertIn("though the device has them: cuMemCreate: CUDA_ERROR_NOT_PERMITTED", what)
+
     def test_all_gpus_are_tested(self):
         _, record = self.run_it(0, simulator=("--gpus", "2", "--memory", "1GiB"))
         self.assertEqual([gpu["number"] for gpu in record["gpus"]], [0, 1])

@@ -56,6 +56,13 @@ class Gpu:
         self.cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
         return free.value
 
+    def has_granules(self, location):
+        """Whether chunks of the usual size can be made at a location."""
+        properties = self.properties(location)
+        granularity = self.cuda.number("cuMemGetAllocationGranularity", ctypes.byref(properties), 0,
+                                       kind=ctypes.c_size_t)
+        return self.chunk % granularity == 0
+
     def properties(self, location=None, descriptors=False):
         """CUmemAllocationProp of chunks at `location`, a pair; None: on this GPU."""
         return cu.Properties(type=cu.PINNED, handle_types=cu.DESCRIPTOR if descriptors else 0,

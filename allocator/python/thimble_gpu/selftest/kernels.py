@@ -111,6 +111,7 @@ class Kernels:
         self._cuda = cuda
         self._blocks = 4 * multiprocessors
         self._module = None
+        self._functions = {}
 
     def fill(self, address, count, seed, stream=None):
         self._launch("thimble_fill", self._blocks, stream, ctypes.c_uint64(address),
@@ -133,7 +134,9 @@ class Kernels:
         if self._module is None:
             self._module = self._cuda.number("cuModuleLoadData", PTX.encode(),
                                              kind=ctypes.c_void_p)
-        function = self._cuda.number("cuModuleGetFunction", self._module, name.encode(),
-                                     kind=ctypes.c_void_p)
+        if name not in self._functions:
+            self._functions[name] = self._cuda.number(
+                "cuModuleGetFunction", self._module, name.encode(), kind=ctypes.c_void_p)
         arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        self._cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, None)
+        self._cuda.cuLaunchKernel(self._functions[name], blocks, 1, 1, threads, 1, 1, 0, stream,
+                                  arguments, None)

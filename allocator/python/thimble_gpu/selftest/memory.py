@@ -97,15 +97,28 @@ class _HostKind:
     attribute: str
     other: str  # attribute of the other kind
 
-    def location(self, gpu):
+    def location(self, work):
         """For Workspace.create(). Raises Lost."""
+        gpu = work.gpu
         if gpu.attributes[self.attribute]:
             numa = self.attribute == "host_numa_chunks"
-            return gpu.numa_location() if numa else (cu.LOCATION_HOST, 0)
+            location = gpu.numa_location() if numa else (cu.LOCATION_HOST, 0)
+            if not gpu.has_granules(location):
+                raise Lost(f"chunks {self.where} are larger than those of the device")
+            self._try(work, location)
+            return location
         if gpu.attributes[self.other]:
             raise Lost(f"no chunks {self.where}: nothing is lost, for the other kind is there")
         raise Lost(f"no chunks {self.where}: what waits on the host is out of reach of kernels, so "
                    "only blocks whose uses are all announced may leave the device")
+
+    def _try(self, work, location):
+        """Containers may forbid what the device can do."""
+        try:
+            work.destroy(work.create(location=location))
+        except cu.CudaError as error:
+            raise Lost(f"no chunks {self.where}, though the device has them: {error}; a container "
+                       "may need the capability SYS_NICE") from None
 
 
 _NODE = _HostKind("on a node of the host", "host_numa_chunks", "host_chunks")
@@ -115,12 +128,9 @@ _ANYWHERE = _HostKind("on the host without a node", "host_chunks", "host_numa_ch
 def _host_chunks_by_copies(work, kind):
     """A device chunk and a host chunk share a range and change places."""
     gpu = work.gpu
-    location = kind.location(gpu)
-    before = gpu.free_bytes()
-    resting = work.create(8 * gpu.chunk, location)
-    if before - gpu.free_bytes() >= 8 * gpu.chunk:
+    location = kind.location(work)
+    if all(_takes_of_device(work, location) for _ in range(3)):  # others use the GPU as well
         raise Broken(f"a chunk {kind.where} takes memory of the device")
-    work.destroy(resting)
     first, second = work.create(), work.create(location=location)
     beside = work.side_by_side([first, second])
     data = random_bytes(2 * gpu.chunk, 9)
@@ -131,6 +141,14 @@ def _host_chunks_by_copies(work, kind):
             raise Broken(f"bytes changed in cycle {cycle + 1} between device and host")
         first, second = second, first
     return f"beside device memory in one range; {_CYCLES} moves, hashes are equal"
+
+
+def _takes_of_device(work, location):
+    before = work.gpu.free_bytes()
+    resting = work.create(8 * work.gpu.chunk, location)
+    taken = before - work.gpu.free_bytes()
+    work.destroy(resting)
+    return taken >= 8 * work.gpu.chunk
 
 
 def _exchange(work, address, first, second, location):
@@ -153,7 +171,7 @@ def _exchange(work, address, first, second, location):
 
 
 def _host_chunks_by_kernels(work, kind):
-    location = kind.location(work.gpu)
+    location = kind.location(work)
     mixed = work.side_by_side([work.create(location=place)
                                for place in (None, location, None, location)])
     _kernels_agree(work, mixed, 4 * work.gpu.chunk, seed=10)

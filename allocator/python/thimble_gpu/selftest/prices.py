@@ -70,6 +70,7 @@ def of_bus(work):
     gpu, cuda = work.gpu, work.gpu.cuda
     device, pinned = work.memory(_LARGE), ctypes.addressof(work.pinned(_LARGE))
     pageable = ctypes.create_string_buffer(_LARGE)
+    ctypes.memset(pageable, 1, _LARGE)  # pages of its own, not the page of zeros
 
     def copy_in(count, host, stream):
         cuda.cuMemcpyHtoDAsync_v2(device, host, count, stream)
