@@ -37,14 +37,14 @@ def images(batch, per_second):
 
 RESNET = ["--batch=64"]
 VGG = ["--batch=16"]
-GPT2 = ["--batch=16", "--tokens=1024", "--vocabulary=50257"]
+GPT2 = ["--batch=4", "--tokens=1024", "--vocabulary=50257"]
 MEASUREMENTS = [
     Measurement("resnet50", RESNET, "a100", images(64, 808), NVIDIA + ", TF32"),
     Measurement("resnet50", RESNET, "v100", images(64, 412), NVIDIA + ", FP32"),
     Measurement("resnet50", RESNET, "gtx1080ti", images(64, 209), LAMBDA),
     Measurement("vgg16", VGG, "v100", 71.7, U39KUN),
     Measurement("vgg16", VGG, "gtx1080ti", 131.3, U39KUN),
-    Measurement("gpt2", GPT2, "a100", 333, KARPATHY),
+    Measurement("gpt2", GPT2, "a100", 333 * 4 / 16, KARPATHY + ", 16 sentences in 333 ms"),
 ]
 
 

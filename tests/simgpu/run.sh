@@ -56,6 +56,8 @@ cuda=$("$python" -c 'import importlib.util as u
 spec = u.find_spec("nvidia")
 print(spec.submodule_search_locations[0] + "/cu13" if spec else "")')
 flags=--xla_gpu_autotune_level=0  # there is nothing to measure
+# A product is timed by its sizes, which a library is told and a compiled kernel is not.
+[[ $conf == *clock:* && $conf != *clock:off* ]] && flags+=" --xla_gpu_enable_triton_gemm=false"
 [[ -d $cuda ]] && flags+=" --xla_gpu_cuda_data_dir=$cuda"
 
 export SIMGPU_CONF=$conf

@@ -58,6 +58,7 @@ Clock::Clock(const Options& options)
       slow_(options.slow),
       has_nvlinks_(options.nvlinks > 0 && options.profile.nvlink_gbps > 0),
       began_(std::chrono::steady_clock::now()),
+      sums_up_(options.summary),
       devices_(static_cast<std::size_t>(options.gpus)) {}
 
 Nanoseconds Clock::Now() const {
@@ -73,6 +74,14 @@ double Clock::GigabytesPerSecond(bool is_linked) const {
   return is_linked ? profile_.nvlink_gbps : std::min(profile_.bus_in_gbps, profile_.bus_out_gbps);
 }
 
+// By whichever units are faster.
+double Clock::ArithmeticSeconds(const Demand& demand) const {
+  const double simd_flops = demand.simd_flops > 0 ? demand.simd_flops : demand.flops;
+  const double simd = simd_flops / profile_.SimdPeak(demand.math);
+  const double tensor_peak = profile_.TensorPeak(demand.math);
+  return tensor_peak > 0 ? std::min(simd, demand.flops / tensor_peak) : simd;
+}
+
 double Clock::MicrosecondsOf(const Demand& demand) const {
   switch (demand.kind) {
     case Demand::Kind::kNothing:
@@ -80,7 +89,7 @@ double Clock::MicrosecondsOf(const Demand& demand) const {
     case Demand::Kind::kKernel:
       return profile_.launch_us +
              std::max(
-                 {demand.flops / profile_.PeakOf(demand.math) * 1e6,
+                 {ArithmeticSeconds(demand) * 1e6,
                   Microseconds(demand.bytes, profile_.memory_gbps * profile_.memory_efficiency),
                   Microseconds(demand.bus_bytes, profile_.bus_in_gbps),
                   Microseconds(demand.link_bytes, GigabytesPerSecond(has_nvlinks_))});
@@ -106,28 +115,30 @@ Nanoseconds Clock::DurationOf(const Demand& demand) const {
 }
 
 void Clock::Occupy(Device& device, Engine engine, Nanoseconds begin, Nanoseconds end,
-                   Nanoseconds now) {
+                   Nanoseconds submitted) {
   // Before its first work a device waits for nobody.
-  if (device.end > 0 && begin <= now && device.end < begin) device.starved += begin - device.end;
-  device.engines[engine].ForgetBefore(now);
+  const bool is_late = begin == submitted && device.end < begin;
+  if (device.end > 0 && is_late) device.starved += begin - device.end;
+  device.engines[engine].ForgetBefore(submitted);
   device.engines[engine].Occupy(begin, end);
   device.busy[engine] += end - begin;
   device.end = std::max(device.end, end);
 }
 
-Nanoseconds Clock::Place(const Demand& demand, Nanoseconds ready) {
-  const Nanoseconds now = Now();
-  ready = std::max(ready, now);
+Nanoseconds Clock::Place(const Demand& demand, Nanoseconds submitted, Nanoseconds ready,
+                         const std::string& what) {
+  ready = std::max(ready, submitted);
   if (!runs_ || demand.kind == Demand::Kind::kNothing) return ready;
   const Nanoseconds duration = DurationOf(demand);
   std::lock_guard<std::mutex> lock(mutex_);
+  if (sums_up_ && !what.empty()) by_name_[what] += duration;
   Device& device = devices_[static_cast<std::size_t>(demand.device)];
   if (demand.kind != Demand::Kind::kCopyPeer) {
     const Engine engine = demand.kind == Demand::Kind::kKernel   ? kCompute
                           : demand.kind == Demand::Kind::kCopyIn ? kIn
                                                                  : kOut;
     const Nanoseconds begin = device.engines[engine].FirstGap(ready, duration);
-    Occupy(device, engine, begin, begin + duration, now);
+    Occupy(device, engine, begin, begin + duration, submitted);
     return begin + duration;
   }
   Device& peer = devices_[static_cast<std::size_t>(demand.peer)];
@@ -138,8 +149,8 @@ Nanoseconds Clock::Place(const Demand& demand, Nanoseconds ready) {
     if (both == begin) break;
     begin = both;
   }
-  Occupy(device, kOut, begin, begin + duration, now);
-  Occupy(peer, kIn, begin, begin + duration, now);
+  Occupy(device, kOut, begin, begin + duration, submitted);
+  Occupy(peer, kIn, begin, begin + duration, submitted);
   return begin + duration;
 }
 
@@ -159,6 +170,20 @@ void Clock::WaitUntil(Nanoseconds time) const {
 void Clock::Pay(double microseconds) const {
   if (!runs_ || microseconds <= 0) return;
   WaitUntil(Now() + std::llround(microseconds * kNsPerUs * slow_));
+}
+
+std::vector<std::pair<std::string, double>> Clock::Longest(std::size_t count) {
+  std::vector<std::pair<std::string, double>> all;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [name, time] : by_name_) {
+      all.emplace_back(name, static_cast<double>(time) / 1e9 / slow_);
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
+  all.resize(std::min(count, all.size()));
+  return all;
 }
 
 Clock::Summary Clock::SummaryOf(int device) {

@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/simgpu/driver/options.h"
@@ -38,6 +40,7 @@ struct Demand {
   double bytes = 0;       // copied; kKernel: of device memory that it reads and writes
   double flops = 0;       // kKernel
   double bus_bytes = 0;   // kKernel: of host memory that it reads and writes
+  double simd_flops = 0;  // where the device has no units for matrices; 0: as many
   double link_bytes = 0;  // kKernel: exchanged with other devices by a collective
   Math math = Math::kFp32;
   bool pageable = false;  // the end on the host is not pinned
@@ -64,8 +67,10 @@ class Clock {
   const Profile& profile() const { return profile_; }
   Nanoseconds Now() const;
 
-  // Gives the work its time, not before `ready`. Returns its end.
-  Nanoseconds Place(const Demand& demand, Nanoseconds ready);
+  // Gives the work, which was submitted at `submitted`, its time, not before `ready`. Returns its
+  // end.
+  Nanoseconds Place(const Demand& demand, Nanoseconds submitted, Nanoseconds ready,
+                    const std::string& what = "");
   // When the last work of a device ends.
   Nanoseconds EndOf(int device);
 
@@ -82,6 +87,9 @@ class Clock {
     double starved_seconds;  // idle because the host had not submitted anything
   };
   Summary SummaryOf(int device);
+  // What kept all devices busy longest, with its seconds; only what had a name and was to be summed
+  // up (`summary:on`).
+  std::vector<std::pair<std::string, double>> Longest(std::size_t count);
 
  private:
   enum Engine { kCompute, kIn, kOut, kEngines };
@@ -94,17 +102,21 @@ class Clock {
 
   Nanoseconds DurationOf(const Demand& demand) const;
   double MicrosecondsOf(const Demand& demand) const;  // without its paging
+  double ArithmeticSeconds(const Demand& demand) const;
   bool AreLinked(int one, int other) const;
   double GigabytesPerSecond(bool is_linked) const;  // between devices
-  void Occupy(Device& device, Engine engine, Nanoseconds begin, Nanoseconds end, Nanoseconds now);
+  void Occupy(Device& device, Engine engine, Nanoseconds begin, Nanoseconds end,
+              Nanoseconds submitted);
 
   const bool runs_;
   const Profile profile_;
   const int slow_;
   const bool has_nvlinks_;
   const std::chrono::steady_clock::time_point began_;
+  const bool sums_up_;
   std::mutex mutex_;
   std::vector<Device> devices_;
+  std::map<std::string, Nanoseconds> by_name_;
 };
 
 }  // namespace simgpu

@@ -51,7 +51,7 @@ Demand Copy(Demand::Kind kind, double bytes, bool pageable = false) {
 
 Nanoseconds DurationOf(const Options& options, const Demand& demand) {
   Clock clock(options);
-  return clock.Place(demand, kSoon) - kSoon;
+  return clock.Place(demand, kSoon, kSoon) - kSoon;
 }
 
 TEST(Durations, AreTheLargerOfArithmeticAndMemory) {
@@ -61,6 +61,18 @@ TEST(Durations, AreTheLargerOfArithmeticAndMemory) {
   EXPECT_EQ(DurationOf(options, Kernel(200 * kMegabyte, 39e8)), 200'000);
   EXPECT_EQ(DurationOf(options, Kernel(0, 312e8, Math::kHalf)), 100'000);
   EXPECT_EQ(DurationOf(options, Kernel(0, 312e8, Math::kTf32)), 200'000);
+}
+
+TEST(Durations, AreThoseOfTheUnitsThatTheGpuHas) {
+  Options options = Round("slow:1");
+  Demand convolution = Kernel(0, 156e8, Math::kTf32);
+  convolution.simd_flops = 156e7;
+  EXPECT_EQ(DurationOf(options, convolution), 80'000) << "fewer operations in fp32";
+  convolution.simd_flops = 0;
+  EXPECT_EQ(DurationOf(options, convolution), 100'000);
+  options.profile.tf32_tflops = 0;
+  EXPECT_EQ(DurationOf(options, convolution), 800'000);
+  EXPECT_EQ(DurationOf(options, Kernel(0, 19.5e8, Math::kFp64)), 100'000);
 }
 
 TEST(Durations, OfCopiesAreThoseOfTheirLink) {
@@ -83,23 +95,25 @@ TEST(Durations, GrowWithSlowAndVanishWithoutAClock) {
 TEST(Engines, DoOneThingAtATime) {
   Clock clock(Round("slow:1"));
   const Demand kernel = Kernel(200 * kMegabyte);
-  EXPECT_EQ(clock.Place(kernel, kSoon), kSoon + 100'000);
-  EXPECT_EQ(clock.Place(kernel, kSoon), kSoon + 200'000) << "of another stream";
-  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyIn, 2 * kMegabyte), kSoon), kSoon + 100'000);
-  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyOut, 2 * kMegabyte), kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(kernel, kSoon, kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(kernel, kSoon, kSoon), kSoon + 200'000) << "of another stream";
+  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyIn, 2 * kMegabyte), kSoon, kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyOut, 2 * kMegabyte), kSoon, kSoon),
+            kSoon + 100'000);
   Demand other = kernel;
   other.device = 1;
-  EXPECT_EQ(clock.Place(other, kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(other, kSoon, kSoon), kSoon + 100'000);
   EXPECT_EQ(clock.EndOf(0), kSoon + 200'000);
 }
 
 TEST(Engines, DoWhatIsReadyBeforeWhatWaits) {
   Clock clock(Round("slow:1"));
   const Demand kernel = Kernel(200 * kMegabyte);
-  EXPECT_EQ(clock.Place(kernel, kSoon + 500'000), kSoon + 600'000);
-  EXPECT_EQ(clock.Place(kernel, kSoon), kSoon + 100'000);
-  EXPECT_EQ(clock.Place(Kernel(900 * kMegabyte), kSoon), kSoon + 1'050'000) << "fits only behind";
-  EXPECT_EQ(clock.Place(Kernel(800 * kMegabyte), kSoon), kSoon + 500'000) << "fits exactly";
+  EXPECT_EQ(clock.Place(kernel, kSoon, kSoon + 500'000), kSoon + 600'000);
+  EXPECT_EQ(clock.Place(kernel, kSoon, kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(Kernel(900 * kMegabyte), kSoon, kSoon), kSoon + 1'050'000)
+      << "fits only behind";
+  EXPECT_EQ(clock.Place(Kernel(800 * kMegabyte), kSoon, kSoon), kSoon + 500'000) << "fits exactly";
 }
 
 TEST(Engines, APeerCopyTakesBothEnds) {
@@ -108,21 +122,36 @@ TEST(Engines, APeerCopyTakesBothEnds) {
   peer.peer = 1;
   Demand in = Copy(Demand::Kind::kCopyIn, 2 * kMegabyte);
   in.device = 1;
-  EXPECT_EQ(clock.Place(in, kSoon), kSoon + 100'000);
-  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyOut, 4 * kMegabyte), kSoon), kSoon + 200'000);
-  EXPECT_EQ(clock.Place(peer, kSoon), kSoon + 300'000);
-  EXPECT_EQ(clock.Place(in, kSoon), kSoon + 200'000);
-  EXPECT_EQ(clock.Place(in, kSoon), kSoon + 400'000);
+  EXPECT_EQ(clock.Place(in, kSoon, kSoon), kSoon + 100'000);
+  EXPECT_EQ(clock.Place(Copy(Demand::Kind::kCopyOut, 4 * kMegabyte), kSoon, kSoon),
+            kSoon + 200'000);
+  EXPECT_EQ(clock.Place(peer, kSoon, kSoon), kSoon + 300'000);
+  EXPECT_EQ(clock.Place(in, kSoon, kSoon), kSoon + 200'000);
+  EXPECT_EQ(clock.Place(in, kSoon, kSoon), kSoon + 400'000);
 }
 
 TEST(Engines, AreSummedUpAsModelled) {
   Clock clock(Round("slow:10"));
-  clock.Place(Kernel(200 * kMegabyte), kSoon);
-  clock.Place(Copy(Demand::Kind::kCopyIn, 20 * kMegabyte), kSoon);
+  clock.Place(Kernel(200 * kMegabyte), kSoon, kSoon);
+  clock.Place(Copy(Demand::Kind::kCopyIn, 20 * kMegabyte), kSoon, kSoon);
   EXPECT_DOUBLE_EQ(clock.SummaryOf(0).compute_seconds, 1e-4);
   EXPECT_DOUBLE_EQ(clock.SummaryOf(0).in_seconds, 1e-3);
   EXPECT_DOUBLE_EQ(clock.SummaryOf(0).out_seconds, 0);
   EXPECT_DOUBLE_EQ(clock.SummaryOf(0).starved_seconds, 0);
+}
+
+TEST(Names, AreSummedUpAndSorted) {
+  Clock clock(Round("slow:10,summary:on"));
+  for (const char* const name : {"b", "a", "b", "c", ""}) {
+    clock.Place(Kernel(*name == 'a' ? 1e9 : 2e8), kSoon, kSoon, name);
+  }
+  const auto longest = clock.Longest(2);
+  ASSERT_EQ(longest.size(), 2u);
+  EXPECT_EQ(longest[0].first, "a");
+  EXPECT_DOUBLE_EQ(longest[0].second, 5e-4);
+  EXPECT_EQ(longest[1].first, "b");
+  EXPECT_DOUBLE_EQ(longest[1].second, 2e-4);
+  EXPECT_TRUE(Clock(Round("slow:1")).Longest(1).empty());
 }
 
 }  // namespace

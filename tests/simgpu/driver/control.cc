@@ -73,6 +73,9 @@ void PrintTimes(Simulator& simulator) {
                  device, simulator.options.clock.c_str(), times.compute_seconds, times.in_seconds,
                  times.out_seconds, times.starved_seconds);
   }
+  for (const auto& [what, seconds] : simulator.clock.Longest(5)) {
+    std::fprintf(stderr, "simgpu: %.6f s for %.100s\n", seconds, what.c_str());
+  }
 }
 
 void PrintRaces(Simulator& simulator) {
@@ -137,6 +140,7 @@ CUresult simgpu_submit(const simgpu_work* asked) {
   work.demand.kind = simgpu::Demand::Kind::kKernel;
   work.demand.device = std::max(CurrentDevice(), 0);
   work.demand.flops = asked->flops;
+  work.demand.simd_flops = asked->simd_flops;
   work.demand.math = static_cast<simgpu::Math>(asked->math);
   work.demand.bytes = asked->bytes;
   work.demand.link_bytes = asked->link_bytes;

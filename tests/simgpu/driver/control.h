@@ -23,6 +23,7 @@ typedef struct {
   const char* name;  // a literal
   CUstream stream;
   double flops;
+  double simd_flops;  // without units for matrices; 0: as many
   int math;           // one of the above
   double bytes;       // of device memory that it reads and writes
   double link_bytes;  // that it exchanges with other devices

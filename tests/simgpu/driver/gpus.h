@@ -50,9 +50,9 @@ launch_us 2.5
     {"v100", R"(# NVIDIA V100 SXM2, PCIe 3.0
 fp64_tflops 7.8
 fp32_tflops 15.7
-tf32_tflops 15.7
+tf32_tflops 0
 half_tflops 125
-byte_tflops 62.8
+byte_tflops 0
 simd_efficiency 0.75
 tensor_efficiency 0.45
 memory_gbps 900
@@ -68,7 +68,7 @@ launch_us 3
     {"t4", R"(# NVIDIA T4, PCIe 3.0
 fp64_tflops 0.254
 fp32_tflops 8.1
-tf32_tflops 8.1
+tf32_tflops 0
 half_tflops 65
 byte_tflops 130
 simd_efficiency 0.6
@@ -86,11 +86,11 @@ launch_us 3
     {"gtx1080ti", R"(# NVIDIA GTX 1080 Ti, PCIe 3.0 as AutoSwap measured it
 fp64_tflops 0.354
 fp32_tflops 11.34
-tf32_tflops 11.34  # both in fp32
-half_tflops 11.34
-byte_tflops 45.4
+tf32_tflops 0
+half_tflops 0
+byte_tflops 0
 simd_efficiency 0.75
-tensor_efficiency 0.75
+tensor_efficiency 1
 memory_gbps 484
 memory_efficiency 0.8
 bus_in_gbps 12.2

@@ -13,10 +13,14 @@ namespace {
 // A variable of a module that cannot be read: nobody knows its size, but it costs nothing.
 constexpr Bytes kUnknownSize = Bytes{64} << 20;
 
+// Mostly floats.
+constexpr double kElementBytes = 4;
+
 // What can be seen of a launch's arguments.
 struct Arguments {
   std::vector<std::uint64_t> pointers;
-  double most = 0;  // the largest number that could count elements
+  double most = 0;          // the largest number that could count elements
+  double tensor_bytes = 0;  // of all tensors that are described; 0: they are not
 };
 
 // Whether a word of a structure is a pointer, or a small number and what a register held above it.
@@ -44,12 +48,43 @@ void NoteCount(const void* from, Bytes bytes, Arguments* arguments) {
   if (number <= kMost) arguments->most = std::max(arguments->most, static_cast<double>(number));
 }
 
+// The elements of all tensors if the arguments describe nothing but tensors as MLIR does: a pointer
+// twice, an offset, as many sizes as there are dimensions, and as many strides. Otherwise 0.
+double CountDescribed(const std::vector<std::uint64_t>& words) {
+  const Memory& memory = Simulator::Get().memory;
+  double sum = 0;
+  for (std::size_t at = 0; at < words.size();) {
+    if (at + 2 >= words.size() || !memory.Contains(words[at]) || words[at + 1] != words[at]) {
+      return 0;
+    }
+    std::size_t next = at + 2;
+    while (next < words.size() && !memory.Contains(words[next])) ++next;
+    const std::size_t numbers = next - at - 2;
+    if (numbers % 2 == 0) return 0;
+    double elements = 1;
+    for (std::size_t i = 0; i < numbers / 2; ++i) {
+      elements *= static_cast<double>(words[at + 3 + i]);
+    }
+    sum += elements;
+    at = next;
+  }
+  return sum;
+}
+
 Arguments ReadArguments(const Kernel& kernel, const Launch& launch) {
   Arguments arguments;
   if (launch.parameters != nullptr && kernel.is_known) {
+    std::vector<std::uint64_t> words;
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      if (kernel.parameters[i] == 8) {
+        words.emplace_back();
+        std::memcpy(&words.back(), launch.parameters[i], 8);
+      }
       AppendPointers(launch.parameters[i], kernel.parameters[i], &arguments);
       NoteCount(launch.parameters[i], kernel.parameters[i], &arguments);
+    }
+    if (words.size() == kernel.parameters.size()) {
+      arguments.tensor_bytes = kElementBytes * CountDescribed(words);
     }
   }
   if (launch.extra == nullptr) return arguments;
@@ -68,11 +103,13 @@ void Describe(const Kernel& kernel, const Launch& launch, const Arguments& argum
   const std::set<std::uint64_t> pointers(arguments.pointers.begin(), arguments.pointers.end());
   for (const std::uint64_t pointer : pointers) work->operands.push_back({pointer, 0});
   work->title = "kernel " + kernel.name;
+  const bool counts = kernel.is_of_program || arguments.most > 0;
   const double reach =
-      kernel.is_of_program ? 4 * std::max(launch.threads, arguments.most) : 16 * launch.threads;
+      counts ? kElementBytes * std::max(launch.threads, arguments.most) : 16 * launch.threads;
   work->demand.kind = Demand::Kind::kKernel;
   work->demand.device = device;
-  work->demand.bytes = reach * static_cast<double>(pointers.size());
+  work->demand.bytes = arguments.tensor_bytes > 0 ? arguments.tensor_bytes
+                                                  : reach * static_cast<double>(pointers.size());
 }
 
 Outcome CheckArguments(const std::string& kernel, const std::vector<std::uint64_t>& pointers,

@@ -75,10 +75,11 @@ inline double ThreadsOf(double grid_x, double grid_y, double grid_z, double bloc
 }
 
 // Nobody knows how much memory a kernel touches, and it must not depend on the allocator that is
-// measured. So for each pointer among its arguments it is what its threads reach: 16 bytes each,
-// as compilers of kernels (XLA, MLIR) unroll them. The kernels that are compiled into frameworks
-// have a thread for each element, or a loop over as many elements as an argument says; those are
-// taken to have 4 bytes.
+// measured. So it is estimated from the arguments:
+//   - Kernels that MLIR wrote for TensorFlow say of each tensor how large it is.
+//   - Others that have numbers among their arguments have a thread for each element, or a loop over
+//     as many elements as one of these numbers says: 4 bytes of each for every pointer.
+//   - The rest is XLA's, which gives each thread 16 bytes for every pointer.
 Outcome LaunchWork(const char* name, const Launch& launch, Work* work);
 
 }  // namespace simgpu

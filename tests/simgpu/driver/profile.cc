@@ -12,6 +12,8 @@
 namespace simgpu {
 namespace {
 
+constexpr double kTera = 1e12;
+
 enum class Least { kPositive, kZero, kShare };  // kShare: more than 0, at most 1
 
 struct Field {
@@ -23,9 +25,9 @@ const std::map<std::string, Field>& Fields() {
   static const std::map<std::string, Field> fields = {
       {"fp64_tflops", {&Profile::fp64_tflops}},
       {"fp32_tflops", {&Profile::fp32_tflops}},
-      {"tf32_tflops", {&Profile::tf32_tflops}},
-      {"half_tflops", {&Profile::half_tflops}},
-      {"byte_tflops", {&Profile::byte_tflops}},
+      {"tf32_tflops", {&Profile::tf32_tflops, Least::kZero}},
+      {"half_tflops", {&Profile::half_tflops, Least::kZero}},
+      {"byte_tflops", {&Profile::byte_tflops, Least::kZero}},
       {"simd_efficiency", {&Profile::simd_efficiency, Least::kShare}},
       {"tensor_efficiency", {&Profile::tensor_efficiency, Least::kShare}},
       {"memory_gbps", {&Profile::memory_gbps}},
@@ -94,21 +96,16 @@ std::string ParseLine(const std::string& line, std::set<std::string>* seen, Prof
 
 }  // namespace
 
-double Profile::PeakOf(Math math) const {
-  constexpr double kTera = 1e12;
-  switch (math) {
-    case Math::kFp64:
-      return fp64_tflops * simd_efficiency * kTera;
-    case Math::kFp32:
-      return fp32_tflops * simd_efficiency * kTera;
-    case Math::kTf32:
-      return tf32_tflops * tensor_efficiency * kTera;
-    case Math::kHalf:
-      return half_tflops * tensor_efficiency * kTera;
-    case Math::kByte:
-      return byte_tflops * tensor_efficiency * kTera;
-  }
-  return kTera;
+double Profile::TensorPeak(Math math) const {
+  const double tflops = math == Math::kTf32   ? tf32_tflops
+                        : math == Math::kHalf ? half_tflops
+                        : math == Math::kByte ? byte_tflops
+                                              : 0;
+  return tflops * tensor_efficiency * kTera;
+}
+
+double Profile::SimdPeak(Math math) const {
+  return (math == Math::kFp64 ? fp64_tflops : fp32_tflops) * simd_efficiency * kTera;
 }
 
 bool ParseProfile(const std::string& text, const std::string& source, Profile* profile,

@@ -11,16 +11,16 @@ namespace simgpu {
 enum class Math { kFp64, kFp32, kTf32, kHalf, kByte };
 
 struct Profile {
-  // Peaks for dense matrices, in 10^12 operations per second. A kind of arithmetic for which the
-  // GPU has no units of its own is as fast as what libraries use instead.
+  // Peaks in 10^12 operations per second. Those of the units for matrices (tensor cores) are 0 if
+  // the GPU has none for that arithmetic.
   double fp64_tflops = 0;
   double fp32_tflops = 0;
   double tf32_tflops = 0;
   double half_tflops = 0;  // fp16 and bf16
   double byte_tflops = 0;  // fp8 and int8
   // The share of a peak that products and convolutions of usual sizes reach.
-  double simd_efficiency = 0;    // fp64 and fp32
-  double tensor_efficiency = 0;  // the others
+  double simd_efficiency = 0;    // of fp64 and fp32
+  double tensor_efficiency = 0;  // of the others
 
   double memory_gbps = 0;  // 10^9 bytes per second
   double memory_efficiency = 0;
@@ -42,7 +42,10 @@ struct Profile {
   double alloc_us_per_mib = 0;
   double free_us = 0;
 
-  double PeakOf(Math math) const;  // operations per second, efficiency included
+  // Operations per second, efficiency included: in the units for matrices (0: there are none), and
+  // in those for numbers.
+  double TensorPeak(Math math) const;
+  double SimdPeak(Math math) const;
 };
 
 // The profile with a built-in name, or in the file at a path. False, and `error` says what is wrong

@@ -41,6 +41,8 @@ Outcome NotInHostFunction() {
   return Illegal(CUDA_ERROR_NOT_PERMITTED, "a host function may not wait for the device");
 }
 
+std::string TitleOf(const Work& work) { return work.title.empty() ? work.name : work.title; }
+
 // There is no caller to return a result to.
 void Report(const Work& work, const Outcome& outcome) {
   if (outcome.illegal.empty()) return;
@@ -54,7 +56,7 @@ Stream::Stream(int device) : device_(device), number_(GetRaces().AddStream(devic
 Sequence Stream::Enter(const Work& work) {
   if (!GetRaces().are_watched()) return 0;
   if (!work.parts) {
-    return GetRaces().Submit(number_, work.title.empty() ? work.name : work.title, work.operands);
+    return GetRaces().Submit(number_, TitleOf(work), work.operands);
   }
   for (const Work& part : work.parts()) Enter(part);
   return 0;
@@ -75,6 +77,7 @@ Outcome Stream::Submit(const Work& work) {
     }
   }
   WaitForRoom();
+  const Nanoseconds submitted = GetClock().Now();
   Outcome outcome;
   if (work.run) {
     outcome = work.run();
@@ -84,17 +87,17 @@ Outcome Stream::Submit(const Work& work) {
   if (!outcome.ok()) return outcome;
   GetRaces().Watch(number_, Enter(work), work.operands);
   std::lock_guard<std::mutex> lock(GetShared().mutex);
-  Place(work);
+  Place(work, submitted);
   return outcome;
 }
 
 // The shared lock is held.
-void Stream::Place(const Work& work) {
+void Stream::Place(const Work& work, Nanoseconds submitted) {
   if (work.parts) {
-    for (const Work& part : work.parts()) Place(part);
+    for (const Work& part : work.parts()) Place(part, submitted);
     return;
   }
-  end_ = GetClock().Place(Located(work), end_);
+  end_ = GetClock().Place(Located(work), submitted, end_, TitleOf(work));
   ends_.push_back(end_);
   if (ends_.size() > kRoom) ends_.pop_front();
 }
@@ -213,12 +216,13 @@ void Stream::Run() {
       GetClock().WaitUntil(end);
       GetRaces().Learn(next.moment);
     }
+    const Nanoseconds began = GetClock().Now();
     in_host_function = next.work.on_host;
     if (next.work.run) Report(next.work, next.work.run());
     in_host_function = false;
     if (next.sequence != 0) GetRaces().Watch(number_, next.sequence, next.work.operands);
     lock.lock();
-    Place(next.work);
+    Place(next.work, next.work.on_host ? GetClock().Now() : began);
     busy_ = false;
     if (next.reached != nullptr) Know(next.reached, end_);
     GetShared().changed.notify_all();

@@ -82,8 +82,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void Enqueue(Queued queued);
   // Work gets its place in the order of things.
   Sequence Enter(const Work& work);
-  // Gives work whose effects are there its time on the line.
-  void Place(const Work& work);
+  // Gives work its time on the line.
+  void Place(const Work& work, Nanoseconds submitted);
   // A full queue makes the caller wait, as on a real device.
   void WaitForRoom();
   void Run();

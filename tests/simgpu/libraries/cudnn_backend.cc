@@ -181,6 +181,14 @@ int MathOf(const Node& tensor) {
   }
 }
 
+// By Winograd's algorithm filters of 3 x 3 need 4 / 9 of the multiplications, and more of
+// everything else. Measured: VGG-16, which has no others, trains 1.6 times as fast as its
+// operations allow.
+constexpr double kWinograd = 1.6;
+bool IsSmallFilter(const std::vector<std::int64_t>& sizes) {
+  return sizes.size() == 4 && sizes[2] == 3 && sizes[3] == 3;
+}
+
 bool IsVirtual(const Node& tensor) {
   const std::vector<char> is_virtual = ValuesOf<char>(tensor, kTensorIsVirtual);
   return !is_virtual.empty() && is_virtual[0] != 0;
@@ -201,14 +209,19 @@ void AddOperation(const Node& operation, std::set<const Node*>* tensors, simgpu_
     if (weights == nullptr || output == nullptr) continue;
     const auto sizes = ValuesOf<std::int64_t>(*weights, kTensorDimensions);
     // For each element of the output: one filter, of which the weights have as many as channels.
-    work->flops += 2 * ElementsOf(*output) * ElementsOf(*weights) / (sizes.empty() ? 1 : sizes[0]);
+    const double flops =
+        2 * ElementsOf(*output) * ElementsOf(*weights) / (sizes.empty() ? 1 : sizes[0]);
+    work->flops += flops;
+    work->simd_flops += IsSmallFilter(sizes) ? flops / kWinograd : flops;
     work->math = MathOf(*weights);
   }
   const Node* const a = ChildOf(&operation, kMatmulA);
   const Node* const c = ChildOf(&operation, kMatmulC);
   if (a == nullptr || c == nullptr) return;
   const auto sizes = ValuesOf<std::int64_t>(*a, kTensorDimensions);
-  work->flops += 2 * ElementsOf(*c) * (sizes.empty() ? 1 : sizes.back());
+  const double flops = 2 * ElementsOf(*c) * (sizes.empty() ? 1 : sizes.back());
+  work->flops += flops;
+  work->simd_flops += flops;
   work->math = MathOf(*a);
 }
 

@@ -63,6 +63,6 @@ int simgpu_run(const char* name, void* stream, double flops, int math, double by
   va_start(rest, count);
   for (unsigned i = 0; i < count; ++i) pointers.push_back(va_arg(rest, const void*));
   va_end(rest);
-  return !simgpu::Submit({name, static_cast<CUstream>(stream), flops, math, bytes,
+  return !simgpu::Submit({name, static_cast<CUstream>(stream), flops, /*simd_flops=*/0, math, bytes,
                           /*link_bytes=*/0, pointers.data(), pointers.size()});
 }
