@@ -139,6 +139,9 @@ class SelfTest(trace_files.TraceFiles):
                               simulator=())
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))
         self.assertIn("/nowhere/machine.json", ended.stderr)
+        ended = self.site.run("thimble", "selftest", simulator=(), XDG_STATE_HOME="/dev/null")
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        self.assertIn("/dev/null/thimble", ended.stderr)
 
     def test_the_kernels_compile_for_every_supported_gpu(self):
         found = shutil.which("ptxas")

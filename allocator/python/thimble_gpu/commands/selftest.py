@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 
-from thimble_gpu import files
 from thimble_gpu import text
 from thimble_gpu.selftest import record
 from thimble_gpu.selftest.cuda import Cuda
@@ -38,8 +37,7 @@ def add_to(commands):
 
 
 def _selftest(options):
-    if options.out != record.default_path():
-        files.check(options.out)  # before two minutes of work
+    record.prepare(options.out)
     try:
         cuda = Cuda()
         about = _about(cuda)

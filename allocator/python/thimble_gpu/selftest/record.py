@@ -33,9 +33,14 @@ def default_path():
     return os.path.join(folder, "thimble", "machine.json")
 
 
-def write(record, path):
+def prepare(path):
+    """Raises the OSError that write() would raise, before any work."""
     if path == default_path():
         os.makedirs(os.path.dirname(path), exist_ok=True)
+    files.check(path)
+
+
+def write(record, path):
     with files.replacing(path) as file:
         json.dump(record, file, indent=1)
         file.write("\n")
