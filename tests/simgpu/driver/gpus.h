@@ -53,10 +53,10 @@ fp32_tflops 15.7
 tf32_tflops 0
 half_tflops 125
 byte_tflops 0
-simd_efficiency 0.85
+simd_efficiency 0.9
 tensor_efficiency 0.55
 memory_gbps 900
-memory_efficiency 0.9
+memory_efficiency 0.93
 bus_in_gbps 12.2
 bus_in_us 9.7
 bus_out_gbps 13.2
