@@ -60,7 +60,9 @@ extern double simgpu_tensor_bytes(const void* tensor);
 enum { FP64, FP32, TF32, HALF, BYTE };
 
 static inline void* stream_of(Word handle) { return handle ? *(void**)handle : 0; }
-static inline double bytes_of(int math) { return math == FP64 ? 8 : math < HALF ? 4 : 4 - math + 1; }
+static inline double bytes_of(int math) {
+  return math == FP64 ? 8 : math == HALF ? 2 : math == BYTE ? 1 : 4;
+}
 """
 
 
