@@ -4,13 +4,15 @@
 
 Each run must succeed, make no illegal driver call, be served by the named allocator, and use no
 more memory in later steps than in earlier ones, as far as the allocator reports it. Thimble is
-installed in all runs, and serves only those that enable it.
+installed in all runs, and serves only those that enable it. On a "watched" one, work takes time, and
+races are looked for: the simulated GPU must know Thimble's blocks and the arguments of all kernels.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,8 @@ from tests.frameworks import installation
 
 LAUNCHER = "tests/simgpu/run"
 MEMORY = "4GiB"
+
+WATCHED = {"THIMBLE_CONF": "nvtx:on", "SIMGPU_CONF": "clock:a100,summary:on"}
 
 # The user's variables, and the framework's name for the allocator.
 ALLOCATORS = {
@@ -33,6 +37,8 @@ ALLOCATORS = {
     "jax_cuda_async": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "cuda_async"}, "cuda_async"),
     "jax_vmm": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "vmm"}, "vmm"),
     "jax_thimble": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble"}, "thimble"),
+    "thimble_watched": ({"TF_GPU_ALLOCATOR": "thimble", **WATCHED}, "GPU_0_thimble"),
+    "jax_thimble_watched": ({"XLA_PYTHON_CLIENT_ALLOCATOR": "thimble", **WATCHED}, "thimble"),
 }
 
 # BFC, which serves JAX's "platform" too, counts what it hands out. That can be twice the requested
@@ -87,6 +93,8 @@ class Workload(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         result = json.loads(ended.stdout.splitlines()[-1])
         self.assertEqual(result["allocator"], ALLOCATORS[name][1], ended.stderr)
+        if name.endswith("_watched"):
+            self.check_watched(ended.stderr)
         after_step = result["bytes_after_step"]
         self.assertEqual(len(after_step), result["steps"])
         if result["peak_bytes"] is None:  # this allocator of the framework keeps no account
@@ -96,6 +104,16 @@ class Workload(unittest.TestCase):
         alike = result["workload"] != "decode" and result.get("lengths") != "variable"
         if alike and name not in COUNTS_CHUNKS:
             self.assertFalse(grows(after_step), after_step)
+
+    def check_watched(self, summary):
+        found = re.search(r"(\d+) launches, arguments of ([0-9.]+) % looked at; races watched, "
+                          r"(\d+) blocks reported", summary)
+        self.assertIsNotNone(found, summary)
+        self.assertGreater(int(found.group(1)), 0)
+        self.assertGreaterEqual(float(found.group(2)), 99)
+        self.assertGreater(int(found.group(3)), 0)
+        busy = re.search(r"compute ([0-9.]+) s", summary)
+        self.assertGreater(float(busy.group(1)), 0, summary)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from tests.harmony import machines
 from tests.harmony import profile_files
@@ -31,6 +32,9 @@ class Machine(profile_files.ProfileFiles):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.sysfs = machines.Sysfs(folder.name)
+        state = unittest.mock.patch.dict("os.environ", XDG_STATE_HOME=folder.name)
+        state.start()  # no rates that `thimble selftest` measured on this machine
+        self.addCleanup(state.stop)
 
     def read(self, *gpus, numbers=None, **about):
         """The lines, without comments."""

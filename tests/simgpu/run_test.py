@@ -39,6 +39,7 @@ class RunTest(unittest.TestCase):
             (["--gpus", "x", "--", "echo", "started"], "gpus: 'x' is not a number"),
             (["--memory", "1GB", "--", "echo", "started"], "memory: '1GB' is not a size"),
             (["--fault", "cuInit", "--", "echo", "started"], "fault: 'cuInit' is not NAME@K"),
+            (["--clock", "a1000", "--", "echo", "started"], "clock: 'a1000' is not off, a100"),
             (["--colour", "--", "echo", "started"], "unknown option '--colour'"),
             (["--gpus"], "--gpus needs a value"),
             ([], "usage:"),

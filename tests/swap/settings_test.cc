@@ -26,6 +26,12 @@ TEST(SwapSettings, BusesHaveNamesOrFigures) {
   EXPECT_THAT(ErrorOf(ParseBus("fast")), HasSubstr("'fast' is not known: write 13, 24, or OUT/IN"));
   EXPECT_THAT(ErrorOf(ParseBus("0/24")), HasSubstr("out in GB/s '0' is not a number from 0.1"));
   EXPECT_THAT(ErrorOf(ParseBus("24/x")), HasSubstr("in in GB/s 'x'"));
+  EXPECT_EQ(ParseBus("20/21")->out_latency_ns, 10000);
+  EXPECT_EQ(ParseBus("20/21/9.5/0")->in_bytes_per_second, 21000000000);
+  EXPECT_EQ(ParseBus("20/21/9.5/0")->out_latency_ns, 9500);
+  EXPECT_EQ(ParseBus("20/21/9.5/0")->in_latency_ns, 0);
+  EXPECT_THAT(ErrorOf(ParseBus("20/21/9")), HasSubstr("'20/21/9' is not known"));
+  EXPECT_THAT(ErrorOf(ParseBus("20/21/9/x")), HasSubstr("latency in in us 'x'"));
 }
 
 TEST(SwapSettings, LimitsAreSizes) {
@@ -61,6 +67,19 @@ TEST(SwapSettings, AreReadTogether) {
   EXPECT_THAT(ErrorOf(ReadSettings({{"limit", "1"}, {"slowdown", "0"}})),
               HasSubstr("exclude each other"));
   EXPECT_THAT(ErrorOf(ReadSettings(Values{{"bus", ""}})), HasSubstr("bus '' is not known"));
+}
+
+TEST(SwapSettings, TheMachinesBusCountsIfNeitherUserNorRecordingHasOne) {
+  const Settings with = *ReadSettings({{"machine_bus", "20/21/1/2"}, {"run_ahead_ms", "3"}});
+  Problem problem;
+  EXPECT_EQ(MachineFor(problem, with).out_bytes_per_second, 20000000000);
+  EXPECT_EQ(MachineFor(problem, with).in_latency_ns, 2000);
+  EXPECT_EQ(MachineFor(problem, with).run_ahead_ns, 3000000);
+  problem.measured = {7000000000, 8000000000};
+  EXPECT_EQ(MachineFor(problem, with).out_bytes_per_second, 7000000000);
+  EXPECT_EQ(MachineFor(problem, *ReadSettings({{"bus", "24"}, {"machine_bus", "20/21"}}))
+                .out_bytes_per_second,
+            24000000000);
 }
 
 TEST(SwapSettings, CopiesAreRoundedUpToWholeNanoseconds) {

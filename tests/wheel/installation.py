@@ -67,6 +67,7 @@ class Environment:
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(NOT_PASSED_ON)}
         return {**kept, "SIMGPU_PYTHON": str(self.folder / "bin" / "python"),
+                "XDG_STATE_HOME": str(self.folder / "state"),  # not the user's machine.json
                 "PATH": f"{self.folder / 'bin'}:{kept['PATH']}", "TF_CPP_MIN_LOG_LEVEL": "2", **own}
 
     def run(self, *command, simulator=None, stdin="", timeout=240, **variables):

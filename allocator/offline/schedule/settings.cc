@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "allocator/base/bytes.h"
 #include "allocator/base/quote.h"
 #include "allocator/base/status_macros.h"
@@ -50,21 +51,29 @@ absl::StatusOr<Machine> ParseBus(absl::string_view text) {
   machine.out_latency_ns = machine.in_latency_ns = kPcie4LatencyNs;
   machine.out_bytes_per_second = machine.in_bytes_per_second = kPcie4BytesPerSecond;
   if (text == "24") return machine;
-  const std::size_t slash = text.find('/');
-  if (slash == absl::string_view::npos) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '/');
+  if (parts.size() != 2 && parts.size() != 4) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "bus ", Quote(text), " is not known: write 13, 24, or OUT/IN in GB/s, such as 55/55"));
+        "bus ", Quote(text), " is not known: write 13, 24, or OUT/IN in GB/s, such as 55/55, with "
+        "latencies in us 55/55/9/8"));
   }
   THIMBLE_ASSIGN_OR_RETURN(machine.out_bytes_per_second,
-                           ParseScaled("bus: out in GB/s", text.substr(0, slash), 0.1, 10000, 1e9));
+                           ParseScaled("bus: out in GB/s", parts[0], 0.1, 10000, 1e9));
   THIMBLE_ASSIGN_OR_RETURN(machine.in_bytes_per_second,
-                           ParseScaled("bus: in in GB/s", text.substr(slash + 1), 0.1, 10000, 1e9));
+                           ParseScaled("bus: in in GB/s", parts[1], 0.1, 10000, 1e9));
+  if (parts.size() == 2) return machine;
+  THIMBLE_ASSIGN_OR_RETURN(machine.out_latency_ns,
+                           ParseScaled("bus: latency out in us", parts[2], 0, 1e6, 1e3));
+  THIMBLE_ASSIGN_OR_RETURN(machine.in_latency_ns,
+                           ParseScaled("bus: latency in in us", parts[3], 0, 1e6, 1e3));
   return machine;
 }
 
 absl::StatusOr<Settings> ReadSettings(
     const std::vector<std::pair<std::string, std::string>>& values) {
   Settings settings;
+  Machine fallback;
+  Ns run_ahead = 0;
   int goals = 0;
   for (const auto& [key, value] : values) {
     if (key == "limit") {
@@ -74,20 +83,22 @@ absl::StatusOr<Settings> ReadSettings(
       THIMBLE_ASSIGN_OR_RETURN(settings.goal.slowdown, ParseSlowdown(value));
       ++goals;
     } else if (key == "bus") {
-      const Ns run_ahead = settings.machine.run_ahead_ns;
       THIMBLE_ASSIGN_OR_RETURN(settings.machine, ParseBus(value));
-      settings.machine.run_ahead_ns = run_ahead;
       settings.has_bus = true;
+    } else if (key == "machine_bus") {
+      THIMBLE_ASSIGN_OR_RETURN(fallback, ParseBus(value));
     } else if (key == "run_ahead_ms") {
-      THIMBLE_ASSIGN_OR_RETURN(settings.machine.run_ahead_ns, ParseRunAhead(value));
+      THIMBLE_ASSIGN_OR_RETURN(run_ahead, ParseRunAhead(value));
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
-          Quote(key), " is not a setting: write limit, slowdown, bus or run_ahead_ms"));
+          Quote(key), " is not a setting: write limit, slowdown, bus, machine_bus or run_ahead_ms"));
     }
   }
   if (goals > 1) {
     return absl::InvalidArgumentError("limit and slowdown exclude each other: write one of them");
   }
+  if (!settings.has_bus) settings.machine = fallback;
+  settings.machine.run_ahead_ns = run_ahead;
   return settings;
 }
 

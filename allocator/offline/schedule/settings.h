@@ -24,7 +24,8 @@ absl::StatusOr<std::int64_t> ParseSlowdown(absl::string_view text);
 absl::StatusOr<Ns> ParseRunAhead(absl::string_view text);
 
 // "13" (PCIe 3, as AutoSwap measured it, the default Machine), "24" (PCIe 4: 24 GB/s and 10 us
-// either way), or OUT/IN in GB/s, such as "55/55", with the latencies of "24".
+// either way), or OUT/IN in GB/s, such as "55/55", with the latencies of "24" or with their own in
+// microseconds, as in "55/55/9/8".
 absl::StatusOr<Machine> ParseBus(absl::string_view text);
 
 struct Settings {
@@ -33,8 +34,9 @@ struct Settings {
   Goal goal;
 };
 
-// Reads limit, slowdown, bus and run_ahead_ms, as above; a limit and a slowdown exclude each other.
-// Without settings: no slowdown, and the measured bus, or else 13.
+// Reads limit, slowdown, bus, machine_bus and run_ahead_ms, as above; a limit and a slowdown exclude
+// each other. Without settings: no slowdown, and the bus that was measured while the step was
+// recorded, or else machine_bus, or else 13.
 absl::StatusOr<Settings> ReadSettings(
     const std::vector<std::pair<std::string, std::string>>& values);
 

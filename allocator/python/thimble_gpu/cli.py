@@ -15,6 +15,7 @@ from thimble_gpu.commands import harmony
 from thimble_gpu.commands import plan
 from thimble_gpu.commands import report
 from thimble_gpu.commands import run
+from thimble_gpu.commands import selftest
 from thimble_gpu.commands import stats
 from thimble_gpu.commands import swap
 from thimble_gpu.commands import topology
@@ -27,7 +28,7 @@ def main(arguments=None):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"thimble-gpu {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (run, doctor, plan, swap, harmony, topology, stats, report):
+    for command in (run, doctor, selftest, plan, swap, harmony, topology, stats, report):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     try:

@@ -1,6 +1,7 @@
 #include "tests/simgpu/driver/accounts.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace simgpu {
 
@@ -14,11 +15,14 @@ const char* KindName(Kind kind) {
       return "cuMemAllocAsync";
     case Kind::kGlobal:
       return "a module";
+    case Kind::kManaged:
+      return "cuMemAllocManaged";
   }
   return "";
 }
 
 Accounts::Accounts(const Options& options) {
+  accounts_.emplace_back().total = std::numeric_limits<Bytes>::max();
   for (int device = 0; device < options.gpus; ++device) {
     Account account;
     account.total = options.MemoryOf(device);
@@ -28,7 +32,7 @@ Accounts::Accounts(const Options& options) {
 }
 
 bool Accounts::Charge(int device, Kind kind, Bytes bytes) {
-  Account& account = accounts_[static_cast<std::size_t>(device)];
+  Account& account = accounts_[Place(device)];
   // What a module holds is part of the context's reserve on a real device.
   if (kind == Kind::kGlobal) return true;
   if (bytes > account.free_bytes()) return false;
@@ -40,7 +44,7 @@ bool Accounts::Charge(int device, Kind kind, Bytes bytes) {
 
 void Accounts::Refund(int device, Kind kind, Bytes bytes) {
   if (kind == Kind::kGlobal) return;
-  Account& account = accounts_[static_cast<std::size_t>(device)];
+  Account& account = accounts_[Place(device)];
   account.taken -= bytes;
   account.by_kind[static_cast<std::size_t>(kind)] -= bytes;
 }

@@ -1,5 +1,7 @@
 // Counts how much of each device's memory is taken, by what, and the peak.
 //
+// Chunks of cuMemCreate may lie on the host: it has an account too, and no limit.
+//
 // A pool's memory is charged when the pool takes it from the device and refunded when the pool
 // gives it back. What the program frees stays cached until then.
 //
@@ -13,8 +15,8 @@
 
 namespace simgpu {
 
-enum class Kind { kPlain, kVirtual, kPool, kGlobal };
-inline constexpr int kKinds = 4;
+enum class Kind { kPlain, kVirtual, kPool, kGlobal, kManaged };
+inline constexpr int kKinds = 5;
 
 // As messages call it.
 const char* KindName(Kind kind);
@@ -36,10 +38,12 @@ class Accounts {
   // False if the device has less than that.
   bool Charge(int device, Kind kind, Bytes bytes);
   void Refund(int device, Kind kind, Bytes bytes);
-  const Account& Of(int device) const { return accounts_[static_cast<std::size_t>(device)]; }
+  const Account& Of(int device) const { return accounts_[Place(device)]; }
 
  private:
-  std::vector<Account> accounts_;
+  static std::size_t Place(int device) { return static_cast<std::size_t>(device - kHost); }
+
+  std::vector<Account> accounts_;  // the host's first
 };
 
 }  // namespace simgpu

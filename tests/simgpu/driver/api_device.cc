@@ -74,6 +74,12 @@ int AttributeOf(CUdevice_attribute attribute, int device) {
       return 4 + device;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
       return options.vmm;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+      return options.numa;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return options.vmm && options.numa_chunks;
+    case CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+      return options.vmm && options.host_chunks;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
       return options.pools;
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:

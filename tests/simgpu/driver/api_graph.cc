@@ -45,11 +45,15 @@ std::shared_ptr<Executable> FindExecutable(Call& call, CUgraphExec handle) {
   return found;
 }
 
-Outcome Describe(const CUDA_KERNEL_NODE_PARAMS& kernel, Work* work) {
+// The parameters of a kernel have several types with the same names.
+template <typename Kernel>
+Outcome Describe(const Kernel& kernel, Work* work) {
   const CUfunction function =
       kernel.func != nullptr ? kernel.func : reinterpret_cast<CUfunction>(kernel.kern);
-  return simgpu::LaunchWork("kernel of a graph", {function, kernel.kernelParams, kernel.extra},
-                            work);
+  const double threads = simgpu::ThreadsOf(kernel.gridDimX, kernel.gridDimY, kernel.gridDimZ,
+                                           kernel.blockDimX, kernel.blockDimY, kernel.blockDimZ);
+  return simgpu::LaunchWork("kernel of a graph",
+                            {function, threads, kernel.kernelParams, kernel.extra}, work);
 }
 
 Outcome Describe(const CUDA_MEMCPY3D& copy, Work* work) {
@@ -70,14 +74,8 @@ Outcome Describe(const CUDA_MEMSET_NODE_PARAMS& fill, Work* work) {
 // The parameters of any node as those of its kind.
 Outcome Describe(const CUgraphNodeParams& any, Work* work) {
   switch (any.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      CUDA_KERNEL_NODE_PARAMS kernel = {};
-      kernel.func = any.kernel.func;
-      kernel.kern = any.kernel.kern;
-      kernel.kernelParams = any.kernel.kernelParams;
-      kernel.extra = any.kernel.extra;
-      return Describe(kernel, work);
-    }
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return Describe(any.kernel, work);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       return Describe(any.memcpy.copyParams, work);
     case CU_GRAPH_NODE_TYPE_MEMSET:
@@ -394,6 +392,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream) {
   work.name = "cuGraphLaunch";
   work.check = [executable] { return executable->Check(); };
   work.run = [executable] { return executable->Run(); };
+  work.parts = [executable] { return executable->Parts(); };
   return call.Return(Simulator::Get().Start(stream, work));
 }
 

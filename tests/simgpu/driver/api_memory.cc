@@ -21,6 +21,11 @@ namespace {
 
 int CurrentDevice() { return Simulator::Get().contexts.Current()->device; }
 
+double PriceOfAllocation(Bytes bytes) {
+  const simgpu::Profile& profile = Simulator::Get().clock.profile();
+  return profile.alloc_us + profile.alloc_us_per_mib * static_cast<double>(bytes) / 0x1p20;
+}
+
 Outcome Allocate(Bytes bytes, CUdeviceptr* pointer) {
   Address address = 0;
   const Outcome outcome =
@@ -34,16 +39,19 @@ Outcome Free(Address address) {
   // The device may still have work in its streams that uses the block.
   const Outcome waited = simulator.SynchronizeDevice(CurrentDevice());
   if (!waited.ok()) return waited;
-  if (simulator.host_memory.Knows(address)) {
-    return simulator.host_memory.Free(HostKind::kManaged, address);
-  }
+  simulator.races.Freed(address);
   Segment segment;
   Address begin = 0;
   Bytes bytes = 0;
-  const bool is_of_pool =
-      simulator.memory.Find(address, &segment, &begin, &bytes) && segment.kind == Kind::kPool;
-  if (is_of_pool) return simulator.pools.Free(address, "cuMemFree");
-  return simulator.memory.Free(Kind::kPlain, address, "cuMemFree", nullptr, nullptr);
+  simulator.memory.Find(address, &segment, &begin, &bytes);
+  if (segment.kind == Kind::kPool) return simulator.pools.Free(address, "cuMemFree");
+  const Kind kind = segment.kind == Kind::kManaged ? Kind::kManaged : Kind::kPlain;
+  return simulator.memory.Free(kind, address, "cuMemFree", nullptr, nullptr);
+}
+
+// As the older calls name it.
+CUdevice DeviceAt(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : CU_DEVICE_CPU;
 }
 
 Outcome AllocateHost(Bytes bytes, unsigned flags, void** pointer) {
@@ -70,6 +78,7 @@ CUresult cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
   Call call("cuMemAlloc", {{"size", bytes}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
+  call.Costs(PriceOfAllocation(bytes));
   return call.Return(Allocate(bytes, pointer));
 }
 
@@ -79,12 +88,14 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* pointer, std::size_t* pitch, std::size_
             Call::Needs::kContext);
   if (!call.ok()) return call.result();
   *pitch = (width + 511) / 512 * 512;
+  call.Costs(PriceOfAllocation(*pitch * height));
   return call.Return(Allocate(*pitch * height, pointer));
 }
 
 CUresult cuMemFree_v2(CUdeviceptr pointer) {
   Call call("cuMemFree", {{"pointer", pointer}}, Call::Needs::kContext);
   if (!call.ok() || pointer == 0) return call.result();
+  call.Costs(Simulator::Get().clock.profile().free_us);
   return call.Return(Free(pointer));
 }
 
@@ -92,8 +103,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned int
   Call call("cuMemAllocManaged", {{"size", bytes}, {"flags", flags}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
   Address address = 0;
-  const Outcome outcome = Simulator::Get().host_memory.Allocate(
-      bytes, HostBlock{HostKind::kManaged, CurrentDevice(), flags}, &address);
+  const Outcome outcome = Simulator::Get().memory.AllocateManaged(CurrentDevice(), bytes, &address);
   if (outcome.ok()) *pointer = address;
   return call.Return(outcome);
 }
@@ -115,6 +125,7 @@ CUresult cuMemFreeHost(void* pointer) {
   if (!call.ok() || pointer == nullptr) return call.result();
   const Outcome waited = Simulator::Get().SynchronizeDevice(CurrentDevice());
   if (!waited.ok()) return call.Return(waited);
+  Simulator::Get().races.Freed(reinterpret_cast<Address>(pointer));
   return call.Return(
       Simulator::Get().host_memory.Free(HostKind::kPinned, reinterpret_cast<Address>(pointer)));
 }
@@ -131,7 +142,9 @@ CUresult cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned int fla
 CUresult cuMemHostUnregister(void* pointer) {
   Call call("cuMemHostUnregister", {{"pointer", pointer}}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
-  return call.Return(Simulator::Get().host_memory.Unregister(reinterpret_cast<Address>(pointer)));
+  const auto address = reinterpret_cast<Address>(pointer);
+  Simulator::Get().races.Unpinning(address);
+  return call.Return(Simulator::Get().host_memory.Unregister(address));
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* pointer, unsigned int flags) {
@@ -158,18 +171,42 @@ CUresult cuMemHostGetFlags(unsigned int* flags, void* pointer) {
   return call.result();
 }
 
-// The location of managed memory makes no difference here.
+// Hints change nothing here.
 CUresult cuMemAdvise(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice, CUdevice device) {
   Call call("cuMemAdvise",
             {{"pointer", pointer}, {"size", bytes}, {"advice", advice}, {"device", device}});
   return call.result();
 }
 
+CUresult cuMemAdvise_v2(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice,
+                        CUmemLocation location) {
+  return cuMemAdvise(pointer, bytes, advice, DeviceAt(location));
+}
+
 CUresult cuMemPrefetchAsync(CUdeviceptr pointer, std::size_t bytes, CUdevice device,
                             CUstream stream) {
   Call call("cuMemPrefetchAsync",
-            {{"pointer", pointer}, {"size", bytes}, {"device", device}, {"stream", stream}});
-  return call.result();
+            {{"pointer", pointer}, {"size", bytes}, {"device", device}, {"stream", stream}},
+            Call::ContextUnless(stream));
+  if (!call.ok()) return call.result();
+  if (device != CU_DEVICE_CPU && !Simulator::Get().IsDevice(device)) {
+    return call.Return(CUDA_ERROR_INVALID_DEVICE);
+  }
+  simgpu::Work work;
+  work.name = "cuMemPrefetchAsync";
+  work.demand.kind = device == CU_DEVICE_CPU ? simgpu::Demand::Kind::kCopyOut
+                                             : simgpu::Demand::Kind::kCopyIn;  // of pages
+  work.demand.device = std::max(device, 0);
+  work.run = [=] {
+    const int to = device == CU_DEVICE_CPU ? simgpu::kHost : device;
+    return Simulator::Get().memory.Prefetch(pointer, bytes, to);
+  };
+  return call.Return(Simulator::Get().Start(stream, work));
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, std::size_t bytes, CUmemLocation location,
+                               unsigned int /*flags*/, CUstream stream) {
+  return cuMemPrefetchAsync(pointer, bytes, DeviceAt(location), stream);
 }
 
 }  // extern "C"

@@ -11,6 +11,7 @@ using simgpu::Launch;
 using simgpu::Module;
 using simgpu::Outcome;
 using simgpu::Simulator;
+using simgpu::ThreadsOf;
 using simgpu::Work;
 
 namespace {
@@ -18,10 +19,10 @@ namespace {
 CUmodule AsModule(CUlibrary library) { return reinterpret_cast<CUmodule>(library); }
 CUfunction AsFunction(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 
-CUresult Load(const char* name, CUmodule* module, const void* image) {
+CUresult Load(const char* name, CUmodule* module, const void* image, bool is_of_program = false) {
   Call call(name, {}, Call::Needs::kContext);
   if (!call.ok()) return call.result();
-  *module = Simulator::Get().modules.Load(image);
+  *module = Simulator::Get().modules.Load(image, is_of_program);
   return call.result();
 }
 
@@ -133,7 +134,7 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int co
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  return Load("cuModuleLoadFatBinary", module, image);
+  return Load("cuModuleLoadFatBinary", module, image, /*is_of_program=*/true);
 }
 
 CUresult cuModuleUnload(CUmodule module) { return Unload("cuModuleUnload", module); }
@@ -236,21 +237,27 @@ CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
   return call.result();
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int, unsigned int, unsigned int, unsigned int,
-                        unsigned int, unsigned int, unsigned int, CUstream stream,
-                        void** parameters, void** extra) {
-  return Start("cuLaunchKernel", {function, parameters, extra}, stream);
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int, CUstream stream, void** parameters,
+                        void** extra) {
+  const double threads = ThreadsOf(grid_x, grid_y, grid_z, block_x, block_y, block_z);
+  return Start("cuLaunchKernel", {function, threads, parameters, extra}, stream);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
-  return Start("cuLaunchKernelEx", {function, parameters, extra}, config->hStream);
+  const double threads = ThreadsOf(config->gridDimX, config->gridDimY, config->gridDimZ,
+                                   config->blockDimX, config->blockDimY, config->blockDimZ);
+  return Start("cuLaunchKernelEx", {function, threads, parameters, extra}, config->hStream);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int, unsigned int, unsigned int,
-                                   unsigned int, unsigned int, unsigned int, unsigned int,
-                                   CUstream stream, void** parameters) {
-  return Start("cuLaunchCooperativeKernel", {function, parameters, nullptr}, stream);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int, CUstream stream,
+                                   void** parameters) {
+  const double threads = ThreadsOf(grid_x, grid_y, grid_z, block_x, block_y, block_z);
+  return Start("cuLaunchCooperativeKernel", {function, threads, parameters, nullptr}, stream);
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int,

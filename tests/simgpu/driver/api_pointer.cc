@@ -1,11 +1,12 @@
 // What an address is.
+#include <algorithm>
+
 #include "tests/simgpu/driver/simulator.h"
 
 using simgpu::Address;
 using simgpu::Bytes;
 using simgpu::Call;
 using simgpu::HostBlock;
-using simgpu::HostKind;
 using simgpu::Kind;
 using simgpu::Segment;
 using simgpu::Simulator;
@@ -17,6 +18,7 @@ struct Facts {
   bool is_known = false;
   bool is_host = false;
   bool is_managed = false;
+  bool is_host_chunk = false;  // on the host, but the program cannot touch it
   bool is_mapped = true;
   int device = 0;
   Address begin = 0;
@@ -30,12 +32,13 @@ Facts FactsOf(Address address) {
   HostBlock block;
   if (simulator.host_memory.Find(address, &block, &facts.begin, &facts.bytes)) {
     facts.is_known = true;
-    facts.is_managed = block.kind == HostKind::kManaged;
-    facts.is_host = !facts.is_managed;
+    facts.is_host = true;
     facts.device = block.device;
   } else if (simulator.memory.Find(address, &facts.segment, &facts.begin, &facts.bytes)) {
     facts.is_known = true;
-    facts.device = facts.segment.device;
+    facts.is_managed = facts.segment.kind == Kind::kManaged;
+    facts.is_host_chunk = facts.segment.device == simgpu::kHost;
+    facts.device = std::max(facts.segment.device, 0);
   } else if (simulator.memory.FindReservation(address, &facts.begin, &facts.bytes)) {
     facts.is_known = true;
     facts.is_mapped = false;
@@ -53,7 +56,7 @@ bool Answer(const Facts& facts, Address address, CUpointer_attribute attribute, 
       *static_cast<CUcontext*>(value) = Simulator::Get().contexts.PrimaryOf(facts.device);
       return true;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      number(facts.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+      number(facts.is_host || facts.is_host_chunk ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
       return true;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       pointer(address);

@@ -63,6 +63,8 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
   Call call("cuMemFreeAsync", {{"pointer", pointer}, {"stream", stream}},
             Call::ContextUnless(stream));
   if (!call.ok() || pointer == 0) return call.result();
+  const auto found = Simulator::Get().FindStream(stream);
+  if (found != nullptr) Simulator::Get().races.FreeingOn(found->number(), pointer);
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
   work.name = "cuMemFreeAsync";

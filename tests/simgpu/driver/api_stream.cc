@@ -1,4 +1,5 @@
 // Streams, events, host functions and numbers in memory that streams wait for.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -126,9 +127,8 @@ CUresult ElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   if (!HasPassed(first->point) || !HasPassed(last->point)) {
     return call.Return(CUDA_ERROR_NOT_READY);
   }
-  const std::chrono::duration<float, std::milli> time = last->point->when - first->point->when;
-  // Programs divide by it.
-  *milliseconds = std::max(time.count(), 0.001f);
+  const auto time = static_cast<float>(last->point->when - first->point->when) / 1e6f;
+  *milliseconds = std::max(time, 0.001f);  // programs divide by it
   return call.result();
 }
 

@@ -36,6 +36,7 @@ Call::Call(const char* name, std::initializer_list<Argument> arguments, Needs ne
 }
 
 Call::~Call() {
+  if (ok()) Simulator::Get().clock.Pay(microseconds_);
   if (!is_logged_) return;
   const char* const error = ErrorName(result_);
   if (!ok()) line_ += std::string(" = ") + (error != nullptr ? error : "unknown error");

@@ -71,6 +71,9 @@ class Call {
   bool is_logged() const { return is_logged_; }
   void Note(const std::string& text) { line_ += " " + text; }
 
+  // If the call succeeds, it takes so long on the calling thread.
+  void Costs(double microseconds) { microseconds_ = microseconds; }
+
   CUresult Return(const Outcome& outcome);
   CUresult Return(CUresult code) { return result_ = code; }
   // The caller broke a rule: returns `code`, and the log says why.
@@ -80,6 +83,7 @@ class Call {
   const char* const name_;
   bool is_logged_ = false;
   std::string line_;
+  double microseconds_ = 0;
   CUresult result_ = CUDA_SUCCESS;
 };
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tests/simgpu/driver/fat_binary.h"
+
 namespace simgpu {
 namespace {
 
@@ -54,26 +56,37 @@ void ReadSymbols(const char* base, const Elf64_Shdr& section, const Elf64_Shdr& 
   }
 }
 
-}  // namespace
-
-Cubin ReadCubin(const void* image) {
-  Cubin cubin;
+// Adds what is in an ELF image. False if it is none.
+bool ReadElf(const void* image, Cubin* cubin) {
   const char* const base = static_cast<const char*>(image);
-  if (base == nullptr || std::memcmp(base, ELFMAG, SELFMAG) != 0) return cubin;
+  if (base == nullptr || std::memcmp(base, ELFMAG, SELFMAG) != 0) return false;
   Elf64_Ehdr header;
   std::memcpy(&header, base, sizeof(header));
   std::vector<Elf64_Shdr> sections(header.e_shnum);
   std::memcpy(sections.data(), base + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
   const char* const names = base + sections[header.e_shstrndx].sh_offset;
-  cubin.is_read = true;
   for (const Elf64_Shdr& section : sections) {
     const std::string name = names + section.sh_name;
     if (name.compare(0, kInfoPrefixLength, kInfoPrefix) == 0) {
-      cubin.kernels[name.substr(kInfoPrefixLength)] =
+      cubin->kernels[name.substr(kInfoPrefixLength)] =
           ReadParameters(base + section.sh_offset, section.sh_size);
     } else if (section.sh_type == SHT_SYMTAB) {
-      ReadSymbols(base, section, sections[section.sh_link], &cubin);
+      ReadSymbols(base, section, sections[section.sh_link], cubin);
     }
+  }
+  return true;
+}
+
+}  // namespace
+
+Cubin ReadCubin(const void* image, int capability) {
+  Cubin cubin;
+  if (!IsFatBinary(image)) {
+    cubin.is_read = ReadElf(image, &cubin);
+    return cubin;
+  }
+  for (const std::vector<char>& elf : ReadFatBinary(image, capability)) {
+    ReadElf(elf.data(), &cubin);
   }
   return cubin;
 }

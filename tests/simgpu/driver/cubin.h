@@ -11,12 +11,13 @@
 namespace simgpu {
 
 struct Cubin {
-  bool is_read = false;  // false: not an ELF image, nothing is known
+  bool is_read = false;  // it has no other kernels and variables than these
   // Bytes of each parameter, in order, by the kernel's name.
   std::map<std::string, std::vector<Bytes>> kernels;
   std::map<std::string, Bytes> variables;
 };
 
-Cubin ReadCubin(const void* image);
+// An ELF image, or a container of some, of which those for `capability` are read.
+Cubin ReadCubin(const void* image, int capability);
 
 }  // namespace simgpu

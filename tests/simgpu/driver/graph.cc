@@ -135,6 +135,19 @@ Outcome Executable::Run() const {
   });
 }
 
+std::vector<Work> Executable::Parts() const {
+  std::vector<Work> parts;
+  ForEach([&parts](const Step& step) {
+    if (step.work.type != CU_GRAPH_NODE_TYPE_GRAPH) {
+      parts.push_back(step.work);
+    } else {
+      for (Work& part : step.bodies[0]->Parts()) parts.push_back(std::move(part));
+    }
+    return Success();
+  });
+  return parts;
+}
+
 CUgraph NewGraph() {
   auto graph = std::make_shared<Graph>();
   const CUgraph handle = Simulator::Get().graphs.Add(graph);

@@ -57,6 +57,8 @@ class Executable {
 
   Outcome Check() const;
   Outcome Run() const;
+  // What it consists of, in order, child graphs included.
+  std::vector<Work> Parts() const;
 
  private:
   struct Step {

@@ -1,7 +1,4 @@
-// Host memory that the driver knows: pinned, registered by the program, or managed.
-//
-// Managed memory is host memory that devices may use as well. It is charged to no device, because
-// a real device can spill it.
+// Host memory that the driver knows: allocated pinned, or registered by the program.
 #pragma once
 
 #include <mutex>
@@ -11,7 +8,7 @@
 
 namespace simgpu {
 
-enum class HostKind { kPinned, kRegistered, kManaged };
+enum class HostKind { kPinned, kRegistered };
 
 struct HostBlock {
   HostKind kind = HostKind::kPinned;

@@ -1,7 +1,9 @@
 // What can be seen of a kernel: its arguments, and that its results are made up.
 #include <elf.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,16 @@ class Launches : public Machine {
     ASSERT_EQ(cuModuleGetFunction(&scale_, module_, "scale"), CUDA_SUCCESS);
   }
 
+  // Mapped memory, with more than a small number in the lower half of its address.
+  static CUdeviceptr Mapped() {
+    CUdeviceptr base = 0;
+    EXPECT_EQ(cuMemAddressReserve(&base, 64 << 20, 64 << 20, 0, 0), CUDA_SUCCESS);
+    base += 48 << 20;
+    EXPECT_EQ(cuMemMap(base, kGranule, 0, Create(kGranule), 0), CUDA_SUCCESS);
+    EXPECT_EQ(Open(base, kGranule), CUDA_SUCCESS);
+    return base;
+  }
+
   CUresult Launch(CUdeviceptr pointer, CUdeviceptr inner = 0) {
     int count = -1;
     CUdeviceptr pair[2] = {1, inner};
@@ -96,14 +108,103 @@ TEST_F(Launches, APointerIntoFreedMemoryIsAnIllegalAddress) {
 }
 
 TEST_F(Launches, APointerInsideAStructureIsSeen) {
-  const CUdeviceptr base = Reserve(kGranule);
+  const CUdeviceptr base = Mapped();
+  EXPECT_EQ(Launch(0, base), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemUnmap(base, kGranule), CUDA_SUCCESS);
   EXPECT_EQ(Launch(0, base), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(IllegalCalls(), HasSubstr("reserved but not mapped"));
 }
 
+TEST_F(Launches, NumbersBesideWhatARegisterHeldAreNoPointers) {
+  const CUdeviceptr live = Allocate(4096);
+  // Behind everything that there ever was, but where device addresses are.
+  EXPECT_EQ(Launch(live, live + (CUdeviceptr{1} << 32)), CUDA_SUCCESS);
+  EXPECT_THAT(IllegalCalls(), IsEmpty());
+  EXPECT_EQ(Launch(live + (CUdeviceptr{1} << 32)), CUDA_ERROR_ILLEGAL_ADDRESS)
+      << "as a parameter of its own it is one";
+}
+
+// On a machine whose memory has a million bytes per millisecond, and whose launches take no time.
+class TimedLaunches : public Machine {
+ protected:
+  void SetUp() override {
+    const char* const folder = std::getenv("TEST_TMPDIR");
+    const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/launch_profile";
+    std::ofstream file(path);
+    for (const char* const one :
+         {"fp64_tflops", "fp32_tflops", "simd_efficiency", "tensor_efficiency", "memory_gbps",
+          "memory_efficiency", "bus_in_gbps", "bus_out_gbps", "pageable_gbps"}) {
+      file << one << " 1\n";
+    }
+    for (const char* const none :
+         {"tf32_tflops", "half_tflops", "byte_tflops", "bus_in_us", "bus_out_us", "nvlink_gbps",
+          "launch_us", "reserve_us", "create_us", "map_us", "set_access_us", "unmap_us", "alloc_us",
+          "alloc_us_per_mib", "free_us"}) {
+      file << none << " 0\n";
+    }
+    file.close();
+    Start("memory:1GiB,clock:" + path);
+    ASSERT_EQ(cuEventCreate(&begin_, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&end_, 0), CUDA_SUCCESS);
+    block_ = Allocate(50'000'000);
+  }
+
+  // Of a kernel with such parameters, in blocks of 1,000 threads.
+  float Milliseconds(const std::vector<std::uint32_t>& sizes, std::vector<void*> parameters,
+                     unsigned blocks) {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    EXPECT_EQ(cuModuleLoadData(&module, MakeModule(sizes).data()), CUDA_SUCCESS);
+    EXPECT_EQ(cuModuleGetFunction(&function, module, "scale"), CUDA_SUCCESS);
+    // The device is busy meanwhile, so nothing but the kernel is between the events.
+    EXPECT_EQ(cuMemsetD8Async(block_, 0, 50'000'000, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventRecord(begin_, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(
+        cuLaunchKernel(function, blocks, 1, 1, 1000, 1, 1, 0, nullptr, parameters.data(), nullptr),
+        CUDA_SUCCESS);
+    EXPECT_EQ(cuEventRecord(end_, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventSynchronize(end_), CUDA_SUCCESS);
+    float milliseconds = 0;
+    EXPECT_EQ(cuEventElapsedTime(&milliseconds, begin_, end_), CUDA_SUCCESS);
+    return milliseconds;
+  }
+
+  CUevent begin_ = nullptr;
+  CUevent end_ = nullptr;
+  CUdeviceptr block_ = 0;
+};
+
+TEST_F(TimedLaunches, TakeWhatTheirArgumentsSay) {
+  CUdeviceptr first = block_;
+  CUdeviceptr second = block_ + 4096;
+  // As XLA launches kernels: 16 bytes of each operand for each of a million threads.
+  EXPECT_FLOAT_EQ(Milliseconds({8, 8}, {&first, &second}, 1000), 32);
+  // A loop over as many elements as an int says.
+  int elements = 3'000'000;
+  EXPECT_FLOAT_EQ(Milliseconds({8, 4}, {&first, &elements}, 1), 12);
+  // An int that is a float's bits, and says nothing.
+  float rate = 0.5f;
+  EXPECT_FLOAT_EQ(Milliseconds({8, 4}, {&first, &rate}, 1000), 16);
+}
+
+TEST_F(TimedLaunches, TakeTheSizesOfTheTensorsThatMlirDescribes) {
+  CUdeviceptr first = block_;
+  CUdeviceptr second = block_ + 4096;
+  std::uint64_t zero = 0;
+  std::uint64_t rows = 5000;
+  std::uint64_t columns = 200;
+  std::uint64_t one = 1;
+  EXPECT_FLOAT_EQ(Milliseconds(std::vector<std::uint32_t>(12, 8),
+                               {&first, &first, &zero, &rows, &columns, &columns, &one, &second,
+                                &second, &zero, &columns, &one},
+                               1000),
+                  4 * (1'000'000 + 200) * 1e-6f);
+}
+
 TEST_F(Launches, ArgumentsInABufferAreSeen) {
-  CUdeviceptr buffer[2] = {0, Reserve(kGranule)};
+  CUdeviceptr buffer[2] = {0, Mapped()};
   std::size_t bytes = sizeof(buffer);
+  ASSERT_EQ(cuMemUnmap(buffer[1], kGranule), CUDA_SUCCESS);
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                    CU_LAUNCH_PARAM_END};
   EXPECT_EQ(cuLaunchKernel(scale_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra),

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace simgpu {
@@ -10,14 +11,21 @@ namespace {
 
 // Blocks of a real device start at multiples of this, and cost at least as much.
 constexpr Bytes kGrain = 512;
-constexpr Bytes kAbsurd = Bytes{1} << 46;  // more than a process can address
 constexpr Bytes kLargeAlignment = Bytes{2} << 20;
+
+std::string OwnerName(int device) {
+  return device == kHost ? "the host" : "device " + std::to_string(device);
+}
 
 Bytes Cost(Bytes bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
 }  // namespace
 
-Memory::Memory(const Options& options) : granularity_(options.granularity), accounts_(options) {}
+Memory::Memory(const Options& options)
+    : granularity_(options.granularity),
+      defects_(options.defects),
+      accounts_(options),
+      paging_(options.gpus) {}
 
 Memory::~Memory() {
   for (const Exported& one : exports_) close(one.read_end);
@@ -25,7 +33,7 @@ Memory::~Memory() {
 
 bool Memory::Charge(int device, Kind kind, Bytes bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return accounts_.Charge(device, kind, bytes);
+  return ChargeLocked(device, kind, bytes);
 }
 
 void Memory::Refund(int device, Kind kind, Bytes bytes) {
@@ -43,7 +51,7 @@ bool Memory::ChargeOrReclaim(int device, Kind kind, Bytes bytes) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     SweepExports();
-    if (accounts_.Charge(device, kind, bytes)) return true;
+    if (ChargeLocked(device, kind, bytes)) return true;
   }
   if (reclaim_) reclaim_(device);
   return Charge(device, kind, bytes);
@@ -66,7 +74,7 @@ Outcome Memory::Place(Segment segment, Bytes bytes, Address* address) {
 
 Outcome Memory::Allocate(Kind kind, int device, Bytes bytes, Address* address) {
   if (bytes == 0) return Failure(CUDA_ERROR_INVALID_VALUE);
-  if (bytes > kAbsurd) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
+  if (bytes > kMostBlock) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   if (!ChargeOrReclaim(device, kind, Cost(bytes))) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   Segment segment;
   segment.device = device;
@@ -97,8 +105,13 @@ Outcome Memory::Free(Kind kind, Address address, const char* by, Segment* freed,
   const Segment segment = found->second.value;
   const Bytes size = found->second.bytes;
   segments_.Erase(found);
-  backing_.Give(segment.host, size);
-  if (kind != Kind::kPool) accounts_.Refund(segment.device, kind, Cost(size));
+  if (kind == Kind::kManaged) {
+    HideManaged(address, size);
+  } else {
+    backing_.Give(segment.host, size);
+  }
+  if (kind != Kind::kPool && kind != Kind::kManaged)
+    accounts_.Refund(segment.device, kind, Cost(size));
   addresses_.Give(address, std::to_string(size) + " bytes of " + KindName(kind) + ", freed by " +
                                by + " on thread " + std::to_string(syscall(SYS_gettid)));
   if (freed != nullptr) *freed = segment;
@@ -158,8 +171,7 @@ std::string Memory::Describe(Address address) {
     const Bytes offset = address - segment->first;
     return std::string("byte ") + std::to_string(offset) + " of " +
            std::to_string(segment->second.bytes) + " bytes of " +
-           KindName(segment->second.value.kind) + " on device " +
-           std::to_string(segment->second.value.device);
+           KindName(segment->second.value.kind) + " on " + OwnerName(segment->second.value.device);
   }
   const auto reserved = reservations_.Holding(address);
   if (reserved != reservations_.end()) {
@@ -188,11 +200,30 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
     }
     const Bytes offset = address - found->first;
     const Bytes length = std::min(bytes, found->second.bytes - offset);
-    pieces->push_back({segment.host + offset, length});
+    pieces->push_back({segment.host + offset, length, segment.device == kHost});
     address += length;
     bytes -= length;
   }
   return Success();
+}
+
+bool Memory::WasUsed(Address address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return segments_.Holding(address) != segments_.end() ||
+         unmapped_.Holding(address) != unmapped_.end() || !addresses_.StoryOf(address).empty();
+}
+
+std::vector<Piece> Memory::PiecesOf(Address address, Bytes bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Piece> pieces;
+  const Address end = address + bytes;
+  for (auto next = segments_.From(address); next != segments_.end() && next->first < end; ++next) {
+    const Address from = std::max(address, next->first);
+    const Address to = std::min(end, next->first + next->second.bytes);
+    const Segment& segment = next->second.value;
+    pieces.push_back({segment.host + (from - next->first), to - from, segment.device == kHost});
+  }
+  return pieces;
 }
 
 }  // namespace simgpu

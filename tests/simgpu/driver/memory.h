@@ -15,9 +15,11 @@
 // a device does not protect a program from its own races either.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,22 +28,26 @@
 #include "tests/simgpu/driver/address_space.h"
 #include "tests/simgpu/driver/backing.h"
 #include "tests/simgpu/driver/call.h"
+#include "tests/simgpu/driver/paging.h"
 
 namespace simgpu {
 
-// Physical memory of cuMemCreate.
+// Physical memory of cuMemCreate, on a device or on the host.
 struct Chunk {
   Bytes bytes = 0;
-  int device = 0;
+  CUmemLocation location = {};
   char* host = nullptr;
   bool shareable = false;
   int references = 0;  // handles, mappings and descriptors
+
+  // A device, or kHost: whose memory it takes.
+  int owner() const { return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : kHost; }
 };
 
 // Addresses that are backed.
 struct Segment {
   char* host = nullptr;
-  int device = 0;
+  int device = 0;  // or kHost
   Kind kind = Kind::kPlain;
   std::uint32_t access = 0;      // bit d: device d may read and write
   std::shared_ptr<Chunk> chunk;  // kVirtual
@@ -52,6 +58,7 @@ struct Segment {
 struct Piece {
   char* host;
   Bytes bytes;
+  bool is_on_host = false;  // the memory of a host chunk, or of the program
 };
 
 struct VirtualCounts {
@@ -77,19 +84,38 @@ class Memory {
   // Charges of a pool as a whole, see accounts.h.
   bool Charge(int device, Kind kind, Bytes bytes);
   void Refund(int device, Kind kind, Bytes bytes);
-  Account AccountOf(int device);
+  Account AccountOf(int device);  // or of kHost
   // Tries to make room on a device that has none; called without a lock.
   void SetReclaim(std::function<void(int device)> reclaim) { reclaim_ = std::move(reclaim); }
+
+  // Managed memory, which the host may use as well. It is charged to no device, because it moves.
+  Outcome AllocateManaged(int device, Bytes bytes, Address* address);
+  // `device` uses these bytes, wherever they are (kAnyDevice: the one they were allocated on): what
+  // of them is managed moves there.
+  void Touch(int device, Address address, Bytes bytes);
+  // The same for work that was only given a pointer, and uses `least` bytes from there or more. An
+  // allocator in the program does not tell the driver where its blocks end, but the next address
+  // that any work was given is the start of another one.
+  void TouchBlock(int device, Address address, Bytes least);
+  Outcome Prefetch(Address address, Bytes bytes, int to);  // a device, or kHost
+  // What the calling thread has moved since it asked last: by touching, prefetching, or taking room
+  // for other memory. SecondsOf() has its price.
+  static Movement TakeMovement();
+  PageCounts PagesOf(int device);
+  Bytes managed() const { return managed_; }
 
   // Virtual memory.
   Outcome Reserve(Bytes bytes, Bytes alignment, Address* address);
   Outcome Release(Address address, Bytes bytes);
-  Outcome Create(int device, Bytes bytes, bool shareable, CUmemGenericAllocationHandle* handle);
+  Outcome Create(const CUmemLocation& location, Bytes bytes, bool shareable,
+                 CUmemGenericAllocationHandle* handle);
   Outcome Destroy(CUmemGenericAllocationHandle handle);
   Outcome Retain(Address address, CUmemGenericAllocationHandle* handle);
   Outcome Map(Address address, Bytes bytes, Bytes offset, CUmemGenericAllocationHandle handle);
   Outcome Unmap(Address address, Bytes bytes);
-  Outcome SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke);
+  // `mappings` receives how many it covered.
+  Outcome SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke,
+                    std::size_t* mappings);
   Outcome Export(CUmemGenericAllocationHandle handle, int* descriptor);
   Outcome Import(int descriptor, CUmemGenericAllocationHandle* handle);
   std::shared_ptr<Chunk> FindChunk(CUmemGenericAllocationHandle handle);
@@ -110,6 +136,10 @@ class Memory {
   // every device). CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the first bad byte.
   static constexpr int kAnyDevice = -1;
   Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
+  // Whether there is, or ever was, anything at `address`.
+  bool WasUsed(Address address);
+  // What is there of it, whoever may use it.
+  std::vector<Piece> PiecesOf(Address address, Bytes bytes);
 
  private:
   struct Exported {
@@ -122,21 +152,37 @@ class Memory {
     int count;  // cuMemRetainAllocationHandle counts
   };
 
+  // More than a process can address.
+  static constexpr Bytes kMostBlock = Bytes{1} << 46;
+
+  void TouchLocked(int device, Address address, Bytes bytes);
+  bool ChargeLocked(int device, Kind kind, Bytes bytes);
+  void HideManaged(Address address, Bytes bytes);
+  // What a device has for managed memory.
+  Bytes RoomOf(int device) const { return accounts_.Of(device).free_bytes(); }
   bool ChargeOrReclaim(int device, Kind kind, Bytes bytes);
   Outcome Place(Segment segment, Bytes bytes, Address* address);
   void Drop(const std::shared_ptr<Chunk>& chunk);
+  // Whose memory a chunk takes.
+  int PayerOf(const Chunk& chunk) const {
+    return defects_.Has(Defect::kDevice) ? 0 : chunk.owner();
+  }
   void SweepExports();
   bool Reaches(const Segment& segment, int user) const;
   std::string Describe(Address address);
   bool IsMultiple(std::uint64_t value) const { return value % granularity_ == 0; }
 
   const Bytes granularity_;
+  const Defects defects_;
   std::function<void(int device)> reclaim_;
 
   std::mutex mutex_;
   AddressSpace addresses_;
   Backing backing_;
   Accounts accounts_;
+  Paging paging_;
+  std::atomic<Bytes> managed_{0};
+  std::set<Address> starts_;  // in managed memory: what work was given
   RangeMap<Segment> segments_;
   RangeMap<char> reservations_;
   RangeMap<std::string> unmapped_;  // who unmapped what inside live reservations
@@ -144,6 +190,7 @@ class Memory {
   CUmemGenericAllocationHandle next_handle_ = 0x52000000;
   std::size_t chunks_ = 0;
   std::vector<Exported> exports_;
+  Address loose_ = 0;                      // Defect::kLoose: the next to be given away
   std::uint32_t peers_[kMaxDevices] = {};  // bit d of [from]: from reaches d
 };
 

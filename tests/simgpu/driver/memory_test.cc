@@ -248,14 +248,27 @@ TEST_F(MemoryCalls, HostMemoryIsRegisteredOnce) {
   EXPECT_EQ(cuMemHostUnregister(buffer.data()), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
-TEST_F(MemoryCalls, ManagedMemoryIsTheHostsToo) {
-  CUdeviceptr pointer = 0;
-  ASSERT_EQ(cuMemAllocManaged(&pointer, 4096, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
-  *reinterpret_cast<int*>(pointer) = 5;
-  int value = 0;
-  ASSERT_EQ(cuMemcpyDtoH(&value, pointer, sizeof(value)), CUDA_SUCCESS);
-  EXPECT_EQ(value, 5);
-  EXPECT_EQ(cuMemFree(pointer), CUDA_SUCCESS);
+TEST_F(MemoryCalls, CopiesAreCountedByKindsOfMemory) {
+  const CUdeviceptr device = Allocate(8192);
+  std::vector<char> pageable(8192);
+  std::vector<char> registered(8192);
+  void* pinned = nullptr;
+  ASSERT_EQ(cuMemHostAlloc(&pinned, 8192, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemHostRegister(registered.data(), 4096, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyHtoD(device, pageable.data(), 8192), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyHtoDAsync(device, pinned, 4096, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyHtoDAsync(device, registered.data(), 1024, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyDtoH(registered.data() + 4096, device, 512), CUDA_SUCCESS) << "not registered";
+  ASSERT_EQ(cuMemcpyDtoD(device, device + 4096, 100), CUDA_SUCCESS);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_PAGEABLE, SIMGPU_DEVICE), 8192u);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_PINNED, SIMGPU_DEVICE), 5120u);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_DEVICE, SIMGPU_PAGEABLE), 512u);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_DEVICE, SIMGPU_PINNED), 0u);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_DEVICE, SIMGPU_DEVICE), 100u);
+  EXPECT_EQ(cuMemHostUnregister(registered.data()), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyHtoD(device, registered.data(), 64), CUDA_SUCCESS);
+  EXPECT_EQ(simgpu_get_traffic(SIMGPU_PAGEABLE, SIMGPU_DEVICE), 8256u);
+  EXPECT_EQ(cuMemFreeHost(pinned), CUDA_SUCCESS);
 }
 
 TEST_F(MemoryCalls, PeersReachPlainMemoryWhenEnabled) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/simgpu/driver/memory.h"
 
@@ -37,6 +38,10 @@ Outcome Memory::Reserve(Bytes bytes, Bytes alignment, Address* address) {
     return Broken("R5", "alignment " + std::to_string(alignment) + " is not a power of two");
   }
   std::lock_guard<std::mutex> lock(mutex_);
+  if (loose_ != 0) {
+    *address = std::exchange(loose_, 0);
+    return Success();
+  }
   const Address begin = addresses_.Take(bytes, std::max(alignment, granularity_));
   if (begin == 0) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   reservations_.Insert(begin, bytes, 0);
@@ -67,20 +72,22 @@ Outcome Memory::Release(Address address, Bytes bytes) {
   return Success();
 }
 
-Outcome Memory::Create(int device, Bytes bytes, bool shareable,
+Outcome Memory::Create(const CUmemLocation& location, Bytes bytes, bool shareable,
                        CUmemGenericAllocationHandle* handle) {
   if (bytes == 0 || !IsMultiple(bytes)) {
     return Broken("R5", "size " + std::to_string(bytes) + " is not a positive multiple of " +
                             std::to_string(granularity_));
   }
-  if (!ChargeOrReclaim(device, Kind::kVirtual, bytes)) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
+  auto chunk = std::make_shared<Chunk>(
+      Chunk{bytes, location, /*host=*/nullptr, shareable, /*references=*/1});
+  const int payer = PayerOf(*chunk);
+  if (!ChargeOrReclaim(payer, Kind::kVirtual, bytes)) return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   std::lock_guard<std::mutex> lock(mutex_);
-  char* const host = backing_.Take(bytes);
-  if (host == nullptr) {
-    accounts_.Refund(device, Kind::kVirtual, bytes);
+  chunk->host = backing_.Take(bytes);
+  if (chunk->host == nullptr) {
+    accounts_.Refund(payer, Kind::kVirtual, bytes);
     return Failure(CUDA_ERROR_OUT_OF_MEMORY);
   }
-  auto chunk = std::make_shared<Chunk>(Chunk{bytes, device, host, shareable, /*references=*/1});
   *handle = next_handle_++;
   handles_.emplace(*handle, Handle{std::move(chunk), 1});
   ++chunks_;
@@ -91,7 +98,7 @@ Outcome Memory::Create(int device, Bytes bytes, bool shareable,
 void Memory::Drop(const std::shared_ptr<Chunk>& chunk) {
   if (--chunk->references > 0) return;
   backing_.Give(chunk->host, chunk->bytes);
-  accounts_.Refund(chunk->device, Kind::kVirtual, chunk->bytes);
+  accounts_.Refund(PayerOf(*chunk), Kind::kVirtual, chunk->bytes);
   --chunks_;
 }
 
@@ -104,6 +111,7 @@ Outcome Memory::Destroy(CUmemGenericAllocationHandle handle) {
   if (--found->second.count > 0) return Success();
   const std::shared_ptr<Chunk> chunk = found->second.chunk;
   handles_.erase(found);
+  if (defects_.Has(Defect::kEarly)) ClearSparsely(chunk->host, chunk->bytes);
   Drop(chunk);
   return Success();
 }
@@ -158,12 +166,19 @@ Outcome Memory::Map(Address address, Bytes bytes, Bytes offset,
                             " bytes: it is " + Describe(address));
   }
   if (segments_.Overlaps(address, bytes)) {
-    return Broken("R2", "something is mapped at " + Hex(segments_.From(address)->first));
+    if (!defects_.Has(Defect::kOnto)) {
+      return Broken("R2", "something is mapped at " + Hex(segments_.From(address)->first));
+    }
+    const auto covered = segments_.From(address);
+    Drop(covered->second.value.chunk);
+    segments_.Erase(covered);
   }
   Segment segment;
-  segment.host = chunk->host;
-  segment.device = chunk->device;
+  const bool has_alias = chunk->references > 1;
+  segment.host = has_alias && defects_.Has(Defect::kAlias) ? backing_.Take(bytes) : chunk->host;
+  segment.device = chunk->owner();
   segment.kind = Kind::kVirtual;
+  if (defects_.Has(Defect::kOpen)) segment.access = ~0u;
   segment.chunk = chunk;
   ++chunk->references;
   for (auto old = unmapped_.From(address);
@@ -181,12 +196,13 @@ Outcome Memory::Unmap(Address address, Bytes bytes) {
     return Broken("R3",
                   Hex(address) + " is not where a mapping starts: it is " + Describe(address));
   }
-  if (found->second.bytes != bytes) {
+  if (found->second.bytes != bytes && !defects_.Has(Defect::kPart)) {
     return Broken("R3", "size " + std::to_string(bytes) + " is not that of the mapping, " +
                             std::to_string(found->second.bytes));
   }
   const std::shared_ptr<Chunk> chunk = found->second.value.chunk;
   segments_.Erase(found);
+  if (defects_.Has(Defect::kLoose)) loose_ = address;
   unmapped_.Insert(address, bytes,
                    std::to_string(bytes) + " bytes were unmapped by thread " +
                        std::to_string(syscall(SYS_gettid)));
@@ -194,7 +210,8 @@ Outcome Memory::Unmap(Address address, Bytes bytes) {
   return Success();
 }
 
-Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke) {
+Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std::uint32_t revoke,
+                          std::size_t* mappings) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || !IsMultiple(bytes) || !IsMultiple(address)) {
     return Broken("R5", Hex(address) + " with " + std::to_string(bytes) +
@@ -214,7 +231,9 @@ Outcome Memory::SetAccess(Address address, Bytes bytes, std::uint32_t grant, std
       return Broken("R4", "a part of the mapping at " + Hex(found->first) + " is left out");
     }
   }
+  if (defects_.Has(Defect::kFirst)) covered.resize(1);
   for (Segment* const segment : covered) segment->access = (segment->access & ~revoke) | grant;
+  *mappings = covered.size();
   return Success();
 }
 

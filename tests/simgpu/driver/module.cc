@@ -1,6 +1,8 @@
 #include "tests/simgpu/driver/module.h"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "tests/simgpu/driver/simulator.h"
@@ -11,41 +13,110 @@ namespace {
 // A variable of a module that cannot be read: nobody knows its size, but it costs nothing.
 constexpr Bytes kUnknownSize = Bytes{64} << 20;
 
-using Words = std::vector<std::uint64_t>;
+// Mostly floats.
+constexpr double kElementBytes = 4;
 
-// Every aligned 8-byte word could be a pointer, inside a structure too.
-void AppendWords(const void* from, Bytes bytes, Words* words) {
+// What can be seen of a launch's arguments.
+struct Arguments {
+  std::vector<std::uint64_t> pointers;
+  double most = 0;          // the largest number that could count elements
+  double tensor_bytes = 0;  // of all tensors that are described; 0: they are not
+};
+
+// Whether a word of a structure is a pointer, or a small number and what a register held above it.
+bool IsPointer(std::uint64_t word) {
+  constexpr std::uint32_t kSmall = 1u << 24;
+  return static_cast<std::uint32_t>(word) >= kSmall && Simulator::Get().memory.WasUsed(word);
+}
+
+// Each aligned 8 bytes could be a pointer.
+void AppendPointers(const void* from, Bytes bytes, Arguments* arguments) {
   for (Bytes at = 0; at + 8 <= bytes; at += 8) {
-    words->emplace_back();
-    std::memcpy(&words->back(), static_cast<const char*>(from) + at, 8);
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const char*>(from) + at, 8);
+    const bool is_in_range = Simulator::Get().memory.Contains(word);
+    if (is_in_range && (bytes == 8 || IsPointer(word))) arguments->pointers.push_back(word);
   }
 }
 
-Words ReadArguments(const Kernel& kernel, const Launch& launch) {
-  Words words;
+// Above this, an int is probably a float's bits: those of 1e-28 and more.
+void NoteCount(const void* from, Bytes bytes, Arguments* arguments) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 28;
+  if (bytes != 4 && bytes != 8) return;
+  std::uint64_t number = 0;
+  std::memcpy(&number, from, bytes);
+  if (number <= kMost) arguments->most = std::max(arguments->most, static_cast<double>(number));
+}
+
+// The elements of all tensors if the arguments describe nothing but tensors as MLIR does: a pointer
+// twice, an offset, as many sizes as there are dimensions, and as many strides. Otherwise 0.
+double CountDescribed(const std::vector<std::uint64_t>& words) {
+  const Memory& memory = Simulator::Get().memory;
+  double sum = 0;
+  for (std::size_t at = 0; at < words.size();) {
+    if (at + 2 >= words.size() || !memory.Contains(words[at]) || words[at + 1] != words[at]) {
+      return 0;
+    }
+    std::size_t next = at + 2;
+    while (next < words.size() && !memory.Contains(words[next])) ++next;
+    const std::size_t numbers = next - at - 2;
+    if (numbers % 2 == 0) return 0;
+    double elements = 1;
+    for (std::size_t i = 0; i < numbers / 2; ++i) {
+      elements *= static_cast<double>(words[at + 3 + i]);
+    }
+    sum += elements;
+    at = next;
+  }
+  return sum;
+}
+
+Arguments ReadArguments(const Kernel& kernel, const Launch& launch) {
+  Arguments arguments;
   if (launch.parameters != nullptr && kernel.is_known) {
+    std::vector<std::uint64_t> words;
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-      AppendWords(launch.parameters[i], kernel.parameters[i], &words);
+      if (kernel.parameters[i] == 8) {
+        words.emplace_back();
+        std::memcpy(&words.back(), launch.parameters[i], 8);
+      }
+      AppendPointers(launch.parameters[i], kernel.parameters[i], &arguments);
+      NoteCount(launch.parameters[i], kernel.parameters[i], &arguments);
+    }
+    if (words.size() == kernel.parameters.size()) {
+      arguments.tensor_bytes = kElementBytes * CountDescribed(words);
     }
   }
-  if (launch.extra == nullptr) return words;
+  if (launch.extra == nullptr) return arguments;
   const void* buffer = nullptr;
   Bytes bytes = 0;
   for (void** entry = launch.extra; *entry != CU_LAUNCH_PARAM_END; entry += 2) {
     if (*entry == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = entry[1];
     if (*entry == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = *static_cast<std::size_t*>(entry[1]);
   }
-  if (buffer != nullptr) AppendWords(buffer, bytes, &words);
-  return words;
+  if (buffer != nullptr) AppendPointers(buffer, bytes, &arguments);
+  return arguments;
 }
 
-// Numbers are looked at only if they lie where device addresses are.
-Outcome CheckArguments(const std::string& kernel, const Words& words, int device) {
-  Memory& memory = Simulator::Get().memory;
+void Describe(const Kernel& kernel, const Launch& launch, const Arguments& arguments, int device,
+              Work* work) {
+  const std::set<std::uint64_t> pointers(arguments.pointers.begin(), arguments.pointers.end());
+  for (const std::uint64_t pointer : pointers) work->operands.push_back({pointer, 0});
+  work->title = "kernel " + kernel.name;
+  const bool counts = kernel.is_of_program || arguments.most > 0;
+  const double reach =
+      counts ? kElementBytes * std::max(launch.threads, arguments.most) : 16 * launch.threads;
+  work->demand.kind = Demand::Kind::kKernel;
+  work->demand.device = device;
+  work->demand.bytes = arguments.tensor_bytes > 0 ? arguments.tensor_bytes
+                                                  : reach * static_cast<double>(pointers.size());
+}
+
+Outcome CheckArguments(const std::string& kernel, const std::vector<std::uint64_t>& pointers,
+                       int device) {
   std::vector<Piece> ignored;
-  for (const std::uint64_t word : words) {
-    if (!memory.Contains(word)) continue;
-    Outcome outcome = memory.Translate(word, 1, device, &ignored);
+  for (const std::uint64_t pointer : pointers) {
+    Outcome outcome = Simulator::Get().memory.Translate(pointer, 1, device, &ignored);
     if (outcome.ok()) continue;
     outcome.illegal = "kernel " + kernel + " gets " + outcome.illegal;
     return outcome;
@@ -55,9 +126,10 @@ Outcome CheckArguments(const std::string& kernel, const Words& words, int device
 
 }  // namespace
 
-CUmodule Modules::Load(const void* image) {
+CUmodule Modules::Load(const void* image, bool is_of_program) {
   auto module = std::make_shared<Module>();
-  module->cubin = ReadCubin(image);
+  module->is_of_program = is_of_program;
+  module->cubin = ReadCubin(image, Simulator::Get().options.capability);
   const CUmodule handle = modules_.Add(module);
   module->handle = handle;
   return handle;
@@ -82,7 +154,8 @@ CUfunction Modules::FindKernel(Module& module, const std::string& name) {
   if (handle != nullptr) return handle;
   auto kernel = std::make_shared<Kernel>();
   kernel->name = name;
-  kernel->is_known = module.cubin.is_read;
+  kernel->is_known = known != module.cubin.kernels.end();
+  kernel->is_of_program = module.is_of_program;
   kernel->module = module.handle;
   if (kernel->is_known) kernel->parameters = known->second;
   return handle = kernels_.Add(std::move(kernel));
@@ -92,10 +165,11 @@ Outcome Modules::FindVariable(Module& module, const std::string& name, Address* 
                               Bytes* bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   *bytes = kUnknownSize;
-  if (module.cubin.is_read) {
-    const auto known = module.cubin.variables.find(name);
-    if (known == module.cubin.variables.end()) return Failure(CUDA_ERROR_NOT_FOUND);
+  const auto known = module.cubin.variables.find(name);
+  if (known != module.cubin.variables.end()) {
     *bytes = std::max<Bytes>(known->second, 1);
+  } else if (module.cubin.is_read) {
+    return Failure(CUDA_ERROR_NOT_FOUND);
   }
   Address& made = module.variables[name];
   if (made == 0) {
@@ -115,10 +189,14 @@ Outcome LaunchWork(const char* name, const Launch& launch, Work* work) {
   if (kernel == nullptr) return Illegal(CUDA_ERROR_INVALID_HANDLE, "the kernel is not alive");
   const std::shared_ptr<Context> context = simulator.contexts.Current();
   const int device = context == nullptr ? 0 : context->device;
-  const auto words = std::make_shared<const Words>(ReadArguments(*kernel, launch));
+  const auto arguments = std::make_shared<const Arguments>(ReadArguments(*kernel, launch));
   work->type = CU_GRAPH_NODE_TYPE_KERNEL;
   work->name = name;
-  work->check = [kernel, words, device] { return CheckArguments(kernel->name, *words, device); };
+  Describe(*kernel, launch, *arguments, device, work);
+  simulator.launches.Count(kernel->is_known || launch.extra != nullptr);
+  work->check = [kernel, arguments, device] {
+    return CheckArguments(kernel->name, arguments->pointers, device);
+  };
   work->run = [check = work->check] {
     Simulator::Get().results.Launched();
     return check();

@@ -93,10 +93,21 @@ bool ParseGranularity(const std::string& value, Options* options) {
   return ParseSize(value, &options->granularity) && options->granularity >= 4096;
 }
 
+bool ParseRaces(const std::string& value, Options* options) {
+  options->races = value;
+  return value == "on" || value == "off" || value == "auto";
+}
+
 bool ParseFault(const std::string& value, Options* options) {
   options->fault = value;
   std::vector<Fault> faults;
   return ParseFaults(value, &faults);
+}
+
+bool ParseDefectNames(const std::string& value, Options* options) {
+  const std::vector<std::string> names = Split(value, ';');
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return options->defects.Add(name); });
 }
 
 struct Key {
@@ -117,6 +128,9 @@ const std::map<std::string, Key>& Keys() {
        {"ten times the compute capability, as in 80", Number(&Options::capability, 50, 130)}},
       {"vmm", {"'on' or 'off'", Switch(&Options::vmm)}},
       {"pools", {"'on' or 'off'", Switch(&Options::pools)}},
+      {"numa_chunks", {"'on' or 'off'", Switch(&Options::numa_chunks)}},
+      {"host_chunks", {"'on' or 'off'", Switch(&Options::host_chunks)}},
+      {"numa", {"a number from -1 to 63", Number(&Options::numa, -1, 63)}},
       {"nvlinks", {links.c_str(), Number(&Options::nvlinks, 0, kMaxNvlinks)}},
       {"peers", {"'on' or 'off'", Switch(&Options::peers)}},
       {"descriptors", {"'on' or 'off'", Switch(&Options::descriptors)}},
@@ -126,9 +140,24 @@ const std::map<std::string, Key>& Keys() {
       {"log", {"the path of a file", Path(&Options::log)}},
       {"illegal", {"the path of a file", Path(&Options::illegal)}},
       {"fault", {kFaultGrammar, ParseFault}},
+      {"defects", {kDefectNames, ParseDefectNames}},
       {"summary", {"'on' or 'off'", Switch(&Options::summary)}},
+      {"clock", {"a name or the path of a file", Path(&Options::clock)}},
+      {"slow", {"a number from 1 to 1000", Number(&Options::slow, 1, 1000)}},
+      {"races", {"'on', 'off' or 'auto'", ParseRaces}},
   };
   return keys;
+}
+
+// What two options together say, or need.
+bool Combine(Options* options, std::string* error) {
+  if (!options->has_clock()) {
+    if (options->slow > 1) *error = "slow: needs a clock, such as clock:a100";
+    return options->slow == 1;
+  }
+  if (FindProfile(options->clock, &options->profile, error)) return true;
+  *error = "clock: " + *error;
+  return false;
 }
 
 std::string ValidKeys() {
@@ -173,7 +202,7 @@ bool ParseOptions(const std::string& text, Options* options, std::string* error)
       return false;
     }
   }
-  return true;
+  return Combine(options, error);
 }
 
 }  // namespace simgpu

@@ -6,11 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/simgpu/driver/defects.h"
+#include "tests/simgpu/driver/profile.h"
+
 namespace simgpu {
 
 using Bytes = std::uint64_t;
 
 inline constexpr int kMaxDevices = 16;
+inline constexpr int kHost = -1;  // in the place of a device
 inline constexpr int kMaxNvlinks = 18;
 
 struct Options {
@@ -23,6 +27,9 @@ struct Options {
   int capability = 80;  // compute capability, times ten
   bool vmm = true;      // what the device says it supports
   bool pools = true;
+  bool numa_chunks = true;   // cuMemCreate on a NUMA node of the host, and...
+  bool host_chunks = false;  // ...on the host without a node
+  int numa = 0;              // the nearest node; -1: the machine has none
   bool peers = true;
   int nvlinks = 0;  // between 0 and 1, between 2 and 3, and so on
   bool descriptors = true;
@@ -32,8 +39,15 @@ struct Options {
   std::string log;              // file for every call
   std::string illegal;          // file for calls that break a rule; "": standard error
   std::string fault;            // see faults.h
+  Defects defects;              // see defects.h
   bool summary = false;         // totals on standard error when the process ends
+  std::string clock = "off";    // whose time work takes: a name or a file that profile.h knows
+  Profile profile;              // that of the clock
+  int slow = 1;                 // how many times slower than the profile
+  std::string races = "auto";   // "on", "off", or as the clock: "auto"
 
+  bool has_clock() const { return clock != "off"; }
+  bool has_races() const { return races == "on" || (races == "auto" && has_clock()); }
   Bytes MemoryOf(int device) const;
   const std::string& NameOf(int device) const;
 };

@@ -1,6 +1,8 @@
 // SIMGPU_CONF, calls that fail on request, the log, and what devices say about themselves.
 #include "tests/simgpu/driver/options.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -38,11 +40,13 @@ TEST(OptionsText, AreReadAsWritten) {
 }
 
 TEST(OptionsText, MistakesAreNamedWithTheRemedy) {
-  EXPECT_THAT(ErrorOf("gpu:2"), HasSubstr("unknown key 'gpu'; valid are capability, copy"));
+  EXPECT_THAT(ErrorOf("gpu:2"), HasSubstr("unknown key 'gpu'; valid are capability, clock, copy"));
   EXPECT_EQ(ErrorOf("gpus"), "'gpus' is not key:value");
   EXPECT_EQ(ErrorOf("gpus:1,gpus:2"), "'gpus' is given twice");
   EXPECT_EQ(ErrorOf("gpus:17"), "gpus: '17' is not a number from 0 to 16");
   EXPECT_EQ(ErrorOf("nvlinks:19"), "nvlinks: '19' is not a number from 0 to 18");
+  EXPECT_EQ(ErrorOf("numa:64"), "numa: '64' is not a number from -1 to 63");
+  EXPECT_THAT(ErrorOf("defects:part;leak"), HasSubstr("'part;leak' is not alias, onto, part"));
   EXPECT_EQ(ErrorOf("vmm:yes"), "vmm: 'yes' is not 'on' or 'off'");
   EXPECT_EQ(ErrorOf("log:"), "log: '' is not the path of a file");
   for (const char* const size : {"", "-1", "1GB", "x", "1e30", "nan", "9999999TiB"}) {
@@ -50,6 +54,50 @@ TEST(OptionsText, MistakesAreNamedWithTheRemedy) {
   }
   for (const char* const fault : {"", "cuInit", "cuInit@", "cuInit@0", "@3", "cuInit@3=NO", ";"}) {
     EXPECT_THAT(ErrorOf(std::string("fault:") + fault), HasSubstr("NAME@K")) << fault;
+  }
+}
+
+std::string WriteProfile(const std::string& text) {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/a_profile";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(OptionsText, MistakesInClocksAreNamedWithTheRemedy) {
+  EXPECT_EQ(ErrorOf("clock:a1000"),
+            "clock: 'a1000' is not off, a100, h100, v100, t4, gtx1080ti, or the path of a file "
+            "that can be read");
+  EXPECT_EQ(ErrorOf("clock:a100,slow:0"), "slow: '0' is not a number from 1 to 1000");
+  EXPECT_EQ(ErrorOf("slow:2"), "slow: needs a clock, such as clock:a100");
+  EXPECT_THAT(ErrorOf("races:maybe"), HasSubstr("'on', 'off' or 'auto'"));
+  const auto error_in = [](const std::string& text) {
+    return ErrorOf("clock:" + WriteProfile(text));
+  };
+  EXPECT_THAT(error_in("speed 3"), HasSubstr("a_profile:1: unknown field 'speed'; valid are "));
+  EXPECT_THAT(error_in("\n# x\nmap_us fast"),
+              HasSubstr(":3: map_us: 'fast' is not a number from 0 on"));
+  EXPECT_THAT(error_in("map_us"), HasSubstr(":1: map_us: '' is not a number from 0 on"));
+  EXPECT_THAT(error_in("map_us 1 2"), HasSubstr(":1: map_us: '2' is not a number"));
+  EXPECT_THAT(error_in("map_us 1\nmap_us 1"), HasSubstr(":2: 'map_us' is given twice"));
+  EXPECT_THAT(error_in("memory_gbps 0"), HasSubstr("'0' is not a number above 0"));
+  EXPECT_THAT(error_in("memory_gbps nan"), HasSubstr("'nan' is not a number above 0"));
+  EXPECT_THAT(error_in("memory_efficiency 1.1"), HasSubstr("above 0 and at most 1"));
+  EXPECT_THAT(error_in("map_us 1"),
+              HasSubstr("the field 'alloc_us' is missing: add the line 'alloc_us VALUE'"));
+  EXPECT_THAT(error_in(std::string("\x7f"
+                                   "ELF\0\1",
+                                   6)),
+              HasSubstr("unknown field"));
+}
+
+TEST(OptionsText, BuiltInClocksAreComplete) {
+  for (const char* const name : {"a100", "h100", "v100", "t4", "gtx1080ti"}) {
+    Options options;
+    std::string error;
+    EXPECT_TRUE(ParseOptions(std::string("clock:") + name, &options, &error)) << error;
+    EXPECT_TRUE(options.has_clock());
+    EXPECT_TRUE(options.has_races());
   }
 }
 

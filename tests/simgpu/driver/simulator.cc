@@ -24,7 +24,9 @@ Options ReadOptions(const std::string& conf, std::string* error) {
 
 Simulator::Simulator(const std::string& conf)
     : options(ReadOptions(conf, &error)),
+      clock(options),
       memory(options),
+      races(options, memory, host_memory, log),
       pools(options, memory),
       contexts(options),
       results(options.results, options.truth) {
@@ -80,6 +82,7 @@ Outcome Simulator::Start(CUstream handle, const Work& work) {
 }
 
 Outcome Simulator::SynchronizeDevice(int device) {
+  const Moment moment = races.AtAll(device);
   std::vector<std::shared_ptr<Stream>> all = streams.All();
   if (const std::shared_ptr<Context> context = contexts.Current()) {
     all.push_back(context->default_stream);
@@ -89,6 +92,8 @@ Outcome Simulator::SynchronizeDevice(int device) {
     const Outcome outcome = stream->Synchronize();
     if (!outcome.ok()) return outcome;
   }
+  clock.WaitUntil(clock.EndOf(device));  // of streams that are gone, too
+  races.Learn(moment);
   pools.Waited(device);
   return Success();
 }

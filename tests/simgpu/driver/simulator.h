@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "tests/simgpu/driver/clock.h"
 #include "tests/simgpu/driver/contexts.h"
 #include "tests/simgpu/driver/faults.h"
 #include "tests/simgpu/driver/graph.h"
@@ -16,7 +17,9 @@
 #include "tests/simgpu/driver/memory.h"
 #include "tests/simgpu/driver/module.h"
 #include "tests/simgpu/driver/options.h"
+#include "tests/simgpu/driver/place.h"
 #include "tests/simgpu/driver/pools.h"
+#include "tests/simgpu/driver/races.h"
 #include "tests/simgpu/driver/results.h"
 #include "tests/simgpu/driver/stream.h"
 
@@ -46,14 +49,18 @@ class Simulator {
   Options options;
   Log log;
   Faults faults;
+  Clock clock;
   Memory memory;
   HostMemory host_memory;
+  Traffic traffic;
+  Races races;
   Pools pools;
   Contexts contexts;
   Results results;
   HandleTable<CUstream, Stream> streams;
   HandleTable<CUevent, Event> events;
   Modules modules;
+  Launches launches;
   HandleTable<CUgraph, Graph> graphs;
   HandleTable<CUgraphNode, Node> nodes;
   HandleTable<CUgraphExec, Executable> executables;

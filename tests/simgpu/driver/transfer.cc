@@ -19,7 +19,7 @@ Outcome Resolve(Address address, Bytes bytes, std::vector<Piece>* pieces) {
     return Simulator::Get().memory.Translate(address, bytes, Memory::kAnyDevice, pieces);
   }
   if (address == 0) return Illegal(CUDA_ERROR_INVALID_VALUE, "a null pointer");
-  pieces->push_back({reinterpret_cast<char*>(address), bytes});
+  pieces->push_back({reinterpret_cast<char*>(address), bytes, /*is_on_host=*/true});
   return Success();
 }
 
@@ -55,6 +55,12 @@ void CopyPieces(const std::vector<Piece>& to, const std::vector<Piece>& from) {
   }
 }
 
+// No byte of it is on the host.
+bool IsInside(const std::vector<Piece>& pieces) {
+  return std::none_of(pieces.begin(), pieces.end(),
+                      [](const Piece& piece) { return piece.is_on_host; });
+}
+
 Outcome Copy(Address to, Address from, Bytes bytes) {
   if (bytes == 0) return Success();
   Simulator& simulator = Simulator::Get();
@@ -63,9 +69,11 @@ Outcome Copy(Address to, Address from, Bytes bytes) {
   Outcome outcome = Resolve(to, bytes, &target);
   if (outcome.ok()) outcome = Resolve(from, bytes, &source);
   if (!outcome.ok()) return outcome;
+  simulator.traffic.Count(PlaceOf(from), PlaceOf(to), bytes);
   const bool from_device = IsOnDevice(from);
   const bool to_device = IsOnDevice(to);
-  if (from_device && to_device && bytes > simulator.options.copy) return Success();
+  const bool is_inside = IsInside(target) && IsInside(source);
+  if (is_inside && bytes > simulator.options.copy) return Success();
   const char* const first = source[0].host;
   if (from_device && !to_device && simulator.results.MakeUp(first, bytes, target[0].host)) {
     return Success();
@@ -128,8 +136,51 @@ Outcome FillRow(Address begin, const Fill& fill) {
   return Success();
 }
 
-bool IsPageable(Address address) {
-  return !IsOnDevice(address) && !Simulator::Get().host_memory.Knows(address);
+bool IsPageable(Address address) { return PlaceOf(address) == Place::kPageable; }
+
+// Not in a chunk on the host.
+bool IsAtDevice(Address address) {
+  const Place place = PlaceOf(address);
+  return place == Place::kDevice || place == Place::kManaged;
+}
+
+// The device whose memory is at `address`, or that of the current context.
+int DeviceOf(Address address) {
+  Simulator& simulator = Simulator::Get();
+  Segment segment;
+  Address begin = 0;
+  Bytes bytes = 0;
+  if (simulator.memory.Find(address, &segment, &begin, &bytes) && segment.device != kHost) {
+    return segment.device;
+  }
+  const std::shared_ptr<Context> context = simulator.contexts.Current();
+  return context == nullptr ? 0 : context->device;
+}
+
+// From the first byte to behind the last.
+Bytes SpanOf(const Box& box, const Extent& extent) {
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return 0;
+  return (extent.depth - 1) * box.slice + (extent.height - 1) * box.pitch + extent.width;
+}
+
+Demand DemandOfCopy(Address to, Address from, Bytes bytes) {
+  Demand demand;
+  demand.bytes = static_cast<double>(bytes);
+  // The host's own time is real.
+  if (bytes == 0 || (!IsOnDevice(to) && !IsOnDevice(from))) return demand;
+  const bool to_device = IsAtDevice(to);
+  const bool from_device = IsAtDevice(from);
+  demand.device = DeviceOf(from_device ? from : to);
+  if (to_device && from_device) {
+    demand.peer = DeviceOf(to);
+    const bool is_inside = demand.peer == demand.device;
+    demand.kind = is_inside ? Demand::Kind::kKernel : Demand::Kind::kCopyPeer;
+    if (is_inside) demand.bytes *= 2;  // read and written
+  } else {
+    demand.kind = to_device ? Demand::Kind::kCopyIn : Demand::Kind::kCopyOut;
+    demand.pageable = IsPageable(to_device ? from : to);
+  }
+  return demand;
 }
 
 }  // namespace
@@ -140,6 +191,8 @@ Work CopyWork(const char* name, Address to, Address from, Bytes bytes) {
   work.name = name;
   work.check = [=] { return CheckCopy(to, from, bytes); };
   work.run = [=] { return Copy(to, from, bytes); };
+  work.operands = {{to, bytes, /*written=*/true}, {from, bytes}};
+  work.demand = DemandOfCopy(to, from, bytes);
   return work;
 }
 
@@ -149,6 +202,9 @@ Work CopyBoxWork(const char* name, const Box& to, const Box& from, const Extent&
   work.name = name;
   work.check = [=] { return ForEachRow(to, from, extent, CheckCopy); };
   work.run = [=] { return ForEachRow(to, from, extent, Copy); };
+  work.operands = {{to.begin, SpanOf(to, extent), /*written=*/true},
+                   {from.begin, SpanOf(from, extent)}};
+  work.demand = DemandOfCopy(to.begin, from.begin, extent.width * extent.height * extent.depth);
   return work;
 }
 
@@ -192,19 +248,37 @@ Work FillWork(const char* name, const Fill& fill) {
       return bytes == 0 ? Success() : FillRow(begin, fill);
     });
   };
+  const Bytes bytes = fill.count * fill.element * fill.rows;
+  if (bytes > 0 && IsOnDevice(fill.begin)) {
+    work.demand.kind = Demand::Kind::kKernel;
+    work.demand.device = DeviceOf(fill.begin);
+    work.demand.bytes = static_cast<double>(bytes);
+    work.operands = {{fill.begin, SpanOf({fill.begin, fill.pitch, 0},
+                                         {fill.count * fill.element, fill.rows, 1})}};
+  }
   return work;
+}
+
+// As on a real device, bytes that leave for pageable memory have arrived when the call returns, and
+// the caller feeds long copies from there through a small buffer, until they are done.
+bool MustWait(Address to, Address from, Bytes bytes) {
+  constexpr Bytes kFits = Bytes{64} << 10;
+  return IsPageable(to) || (bytes > kFits && IsPageable(from) && Simulator::Get().clock.runs());
 }
 
 Outcome StartCopy(const char* name, Address to, Address from, Bytes bytes, CUstream stream) {
   Simulator& simulator = Simulator::Get();
   const std::shared_ptr<Stream> found = simulator.FindStream(stream);
-  const bool is_queued = found != nullptr && found->capture() == nullptr && !found->IsImmediate();
+  const bool is_captured = found != nullptr && found->capture() != nullptr;
+  const bool is_queued = found != nullptr && !is_captured && !found->IsImmediate();
   if (is_queued && IsPageable(to)) {
     const Outcome outcome = found->Synchronize();
     if (!outcome.ok()) return outcome;
   }
   if (!is_queued || !IsPageable(from)) {
-    return simulator.Start(stream, CopyWork(name, to, from, bytes));
+    const Outcome outcome = simulator.Start(stream, CopyWork(name, to, from, bytes));
+    if (!outcome.ok() || is_captured || !MustWait(to, from, bytes)) return outcome;
+    return found->Synchronize();
   }
   const char* const source = reinterpret_cast<const char*>(from);
   const auto staged = std::make_shared<std::vector<char>>(source, source + bytes);

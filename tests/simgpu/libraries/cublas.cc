@@ -1,12 +1,15 @@
-// libcublas.so.12: the state of handles. Everything else is in cublas.calls.
+// libcublas.so.12: the state of handles, and what products compute with. Everything else is in
+// cublas.calls.
 #include "tests/simgpu/libraries/driver.h"
+#include "tests/simgpu/libraries/types.h"
 
 namespace {
 
 using Status = int;
+constexpr int kTf32Mode = 3;  // CUBLAS_TF32_TENSOR_OP_MATH
 
 struct Handle {
-  CUstream stream = nullptr;
+  CUstream stream = nullptr;  // first, see StreamOf()
   int math_mode = 0;
   int pointer_mode = 0;
   int atomics_mode = 0;
@@ -41,4 +44,23 @@ SIMGPU_REMEMBER(AtomicsMode, int, atomics_mode)
 
 SIMGPU_API Status cublasSetWorkspace_v2(Handle*, void* workspace, size_t) {
   return simgpu_bad_pointer(workspace, "cublasSetWorkspace_v2") ? 13 : 0;
+}
+
+// For the generated sources: what a product computes with, by the letter in its name...
+extern "C" int simgpu_math_of_letter(const Handle* handle, int letter) {
+  switch (letter) {
+    case 'D':
+    case 'Z':
+      return simgpu_fp64;
+    case 'H':
+      return simgpu_half;
+    default:
+      return handle->math_mode == kTf32Mode ? simgpu_tf32 : simgpu_fp32;
+  }
+}
+
+// ... or by the types of its elements and of its arithmetic.
+extern "C" int simgpu_math_of_type(const Handle* handle, int type, int compute) {
+  const int math = simgpu::MathOf(type, compute);
+  return math == simgpu_fp32 ? simgpu_math_of_letter(handle, 'S') : math;
 }

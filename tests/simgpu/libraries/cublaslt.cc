@@ -1,9 +1,11 @@
 // libcublasLt.so.12: descriptors with their attributes, one algorithm for every product, and the
 // check of operands.
+#include <algorithm>
 #include <cstdint>
 
 #include "tests/simgpu/libraries/attributes.h"
 #include "tests/simgpu/libraries/driver.h"
+#include "tests/simgpu/libraries/types.h"
 
 namespace {
 
@@ -14,10 +16,12 @@ constexpr Status kExecutionFailed = 13;
 // cublasLtMatmulDescAttributes_t and cublasLtMatrixLayoutAttribute_t.
 constexpr int kComputeType = 0;
 constexpr int kScaleType = 1;
+constexpr int kTransposeA = 3;
 constexpr int kLayoutType = 0;
 constexpr int kLayoutRows = 2;
 constexpr int kLayoutColumns = 3;
 constexpr int kLayoutLeadingDimension = 4;
+constexpr int kLayoutBatchCount = 5;
 
 struct Algorithm {
   std::uint64_t data[8];
@@ -34,6 +38,13 @@ struct HeuristicResult {
 template <typename Value>
 void Set(Attributes* descriptor, int number, Value value) {
   descriptor->Set(number, &value, sizeof value);
+}
+
+template <typename Value>
+double Number(const Attributes* descriptor, int number) {
+  Value value = 0;
+  descriptor->Get(number, &value, sizeof value);
+  return static_cast<double>(value);
 }
 
 Status Get(const Attributes* descriptor, int number, void* value, std::size_t bytes,
@@ -119,15 +130,22 @@ SIMGPU_API Status cublasLtMatmulAlgoCapGetAttribute(const Algorithm*, int, void*
   return Get(&none, 0, value, bytes, written);
 }
 
-SIMGPU_API Status cublasLtMatmul(void*, Attributes*, const void* alpha, const void* a, Attributes*,
-                                 const void* b, Attributes*, const void* beta, const void* c,
-                                 Attributes*, void* d, Attributes*, const Algorithm*,
-                                 void* workspace, std::size_t, CUstream) {
+SIMGPU_API Status cublasLtMatmul(void*, Attributes* product, const void* alpha, const void* a,
+                                 Attributes* a_layout, const void* b, Attributes*, const void* beta,
+                                 const void* c, Attributes*, void* d, Attributes* d_layout,
+                                 const Algorithm*, void* workspace, std::size_t, CUstream stream) {
   (void)alpha;  // the factors may be on the host
   (void)beta;
-  for (const void* operand :
-       {a, b, c, static_cast<const void*>(d), static_cast<const void*>(workspace)}) {
-    if (simgpu_bad_pointer(operand, "cublasLtMatmul")) return kExecutionFailed;
-  }
-  return 0;
+  const double rows = Number<std::uint64_t>(d_layout, kLayoutRows);
+  const double columns = Number<std::uint64_t>(d_layout, kLayoutColumns);
+  const bool transposed = Number<std::int32_t>(product, kTransposeA) != 0;
+  const double inner = Number<std::uint64_t>(a_layout, transposed ? kLayoutRows : kLayoutColumns);
+  const double batch = std::max(1.0, Number<std::int32_t>(d_layout, kLayoutBatchCount));
+  const int math = simgpu::MathOf(static_cast<int>(Number<std::int32_t>(a_layout, kLayoutType)),
+                                  static_cast<int>(Number<std::int32_t>(product, kComputeType)));
+  const double elements = rows * inner + inner * columns + 2 * rows * columns;
+  const bool worked =
+      !simgpu_run("cublasLtMatmul", stream, 2 * rows * columns * inner * batch, math,
+                  elements * batch * simgpu::BytesOf(math), 5, a, b, c, d, workspace);
+  return worked ? 0 : kExecutionFailed;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "tests/simgpu/libraries/driver.h"
@@ -30,8 +31,10 @@ constexpr int kHeuristicGraph = 201;
 constexpr int kHeuristicResults = 202;
 constexpr int kConfigurationEngine = 300;
 constexpr int kConfigurationWorkspaceBytes = 303;
+constexpr int kPlanConfiguration = 401;
 constexpr int kPlanWorkspaceBytes = 402;
 constexpr int kPlanJson = 405;
+constexpr int kGraphOperations = 801;
 constexpr int kGraphEngineCount = 802;
 constexpr int kPackPointers = 1001;
 constexpr int kPackWorkspace = 1003;
@@ -56,6 +59,19 @@ std::size_t BytesOf(int type) {
       return 4;  // enumerations, float, int32
   }
 }
+
+// The tensors of a convolution, in each of its three directions: what its operations are counted
+// by.
+struct Convolution {
+  int weights;
+  int output;
+};
+constexpr Convolution kConvolutions[] = {{703, 705}, {709, 711}, {715, 717}};
+constexpr int kMatmulA = 1520;
+constexpr int kMatmulC = 1522;
+constexpr int kTensorType = 901;
+constexpr int kTensorDimensions = 902;
+constexpr int kTensorIsVirtual = 907;
 
 struct Node;
 using NodePointer = std::shared_ptr<Node>;
@@ -115,16 +131,98 @@ Attribute Derived(const Node& node, int name) {
   }
 }
 
-bool AllUsable(const Node& pack, int name) {
+void AppendPointers(const Node& pack, int name, std::vector<const void*>* pointers) {
   const auto found = pack.attributes.find(name);
-  if (found == pack.attributes.end()) return true;
+  if (found == pack.attributes.end()) return;
   const std::vector<char>& bytes = found->second.bytes;
   for (std::size_t at = 0; at + sizeof(void*) <= bytes.size(); at += sizeof(void*)) {
-    void* pointer;
-    std::memcpy(&pointer, &bytes[at], sizeof pointer);
-    if (simgpu_bad_pointer(pointer, "cudnnBackendExecute")) return false;
+    pointers->emplace_back();
+    std::memcpy(&pointers->back(), &bytes[at], sizeof(void*));
   }
-  return true;
+}
+
+// The first descriptor that an attribute holds, or null.
+const Node* ChildOf(const Node* node, int name) {
+  if (node == nullptr) return nullptr;
+  const auto found = node->attributes.find(name);
+  const bool has_one = found != node->attributes.end() && !found->second.nodes.empty();
+  return has_one ? found->second.nodes[0].get() : nullptr;
+}
+
+template <typename Value>
+std::vector<Value> ValuesOf(const Node& node, int name) {
+  const auto found = node.attributes.find(name);
+  if (found == node.attributes.end()) return {};
+  const std::vector<char>& bytes = found->second.bytes;
+  std::vector<Value> values(bytes.size() / sizeof(Value));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
+  return values;
+}
+
+double ElementsOf(const Node& tensor) {
+  double product = 1;
+  for (const std::int64_t size : ValuesOf<std::int64_t>(tensor, kTensorDimensions)) product *= size;
+  return product;
+}
+
+// Floats are rounded to TF32 on the way in, as both frameworks have it by default.
+int MathOf(const Node& tensor) {
+  const std::vector<std::int32_t> type = ValuesOf<std::int32_t>(tensor, kTensorType);
+  switch (type.empty() ? 0 : type[0]) {
+    case 0:  // float
+      return simgpu_tf32;
+    case 1:  // double
+      return simgpu_fp64;
+    case 2:  // half
+    case 9:  // bfloat16
+      return simgpu_half;
+    default:
+      return simgpu_byte;
+  }
+}
+
+// By Winograd's algorithm filters of 3 x 3 need 4 / 9 of the multiplications, and more of
+// everything else. Measured: VGG-16, which has no others, trains 1.6 times as fast as its
+// operations allow.
+constexpr double kWinograd = 1.6;
+bool IsSmallFilter(const std::vector<std::int64_t>& sizes) {
+  return sizes.size() == 4 && sizes[2] == 3 && sizes[3] == 3;
+}
+
+bool IsVirtual(const Node& tensor) {
+  const std::vector<char> is_virtual = ValuesOf<char>(tensor, kTensorIsVirtual);
+  return !is_virtual.empty() && is_virtual[0] != 0;
+}
+
+// What the operations of a graph compute and touch.
+void AddOperation(const Node& operation, std::set<const Node*>* tensors, simgpu_work* work) {
+  for (const auto& [name, attribute] : operation.attributes) {
+    for (const NodePointer& child : attribute.nodes) {
+      const bool is_tensor = child->attributes.count(kTensorDimensions) != 0;
+      if (!is_tensor || IsVirtual(*child) || !tensors->insert(child.get()).second) continue;
+      work->bytes += ElementsOf(*child) * simgpu::BytesOf(MathOf(*child));
+    }
+  }
+  for (const Convolution& convolution : kConvolutions) {
+    const Node* const weights = ChildOf(&operation, convolution.weights);
+    const Node* const output = ChildOf(&operation, convolution.output);
+    if (weights == nullptr || output == nullptr) continue;
+    const auto sizes = ValuesOf<std::int64_t>(*weights, kTensorDimensions);
+    // For each element of the output: one filter, of which the weights have as many as channels.
+    const double flops =
+        2 * ElementsOf(*output) * ElementsOf(*weights) / (sizes.empty() ? 1 : sizes[0]);
+    work->flops += flops;
+    work->simd_flops += IsSmallFilter(sizes) ? flops / kWinograd : flops;
+    work->math = MathOf(*weights);
+  }
+  const Node* const a = ChildOf(&operation, kMatmulA);
+  const Node* const c = ChildOf(&operation, kMatmulC);
+  if (a == nullptr || c == nullptr) return;
+  const auto sizes = ValuesOf<std::int64_t>(*a, kTensorDimensions);
+  const double flops = 2 * ElementsOf(*c) * (sizes.empty() ? 1 : sizes.back());
+  work->flops += flops;
+  work->simd_flops += flops;
+  work->math = MathOf(*a);
 }
 
 }  // namespace
@@ -173,8 +271,25 @@ SIMGPU_API Status cudnnBackendGetAttribute(Descriptor* descriptor, int name, int
   return kSuccess;
 }
 
-SIMGPU_API Status cudnnBackendExecute(void*, Descriptor*, Descriptor* pack) {
-  const bool usable =
-      AllUsable(*pack->node, kPackPointers) && AllUsable(*pack->node, kPackWorkspace);
-  return usable ? kSuccess : kExecutionFailed;
+SIMGPU_API Status cudnnBackendExecute(const void* handle, Descriptor* plan, Descriptor* pack) {
+  std::vector<const void*> pointers;
+  AppendPointers(*pack->node, kPackPointers, &pointers);
+  AppendPointers(*pack->node, kPackWorkspace, &pointers);
+  simgpu_work work = {};
+  work.name = "cudnnBackendExecute";
+  work.stream = simgpu::StreamOf(handle);
+  work.math = simgpu_tf32;
+  work.pointers = pointers.data();
+  work.pointer_count = pointers.size();
+  const Node* const configuration =
+      plan == nullptr ? nullptr : ChildOf(plan->node.get(), kPlanConfiguration);
+  const Node* const engine = ChildOf(configuration, kConfigurationEngine);
+  if (const Node* const graph = ChildOf(engine, kEngineGraph)) {
+    std::set<const Node*> tensors;
+    const auto operations = graph->attributes.find(kGraphOperations);
+    if (operations != graph->attributes.end()) {
+      for (const NodePointer& one : operations->second.nodes) AddOperation(*one, &tensors, &work);
+    }
+  }
+  return simgpu::Submit(work) ? kSuccess : kExecutionFailed;
 }

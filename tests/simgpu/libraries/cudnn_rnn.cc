@@ -35,6 +35,12 @@ struct Tensor {
     std::copy_n(new_strides, rank, strides);
   }
 
+  double bytes() const {
+    double product = type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4;
+    for (int i = 0; i < rank; ++i) product *= sizes[i];
+    return rank == 0 ? 0 : product;
+  }
+
   void SetMatrix(int new_type, int rows, int columns) {
     const int new_sizes[] = {1, rows, columns};
     const int new_strides[] = {rows * columns, columns, 1};
@@ -96,6 +102,9 @@ void Give(Value* to, Value value) {
 }
 
 }  // namespace
+
+// For the generated sources.
+extern "C" double simgpu_tensor_bytes(const Tensor* tensor) { return tensor ? tensor->bytes() : 0; }
 
 SIMGPU_API Status cudnnCreateTensorDescriptor(Tensor** tensor) {
   *tensor = new Tensor;

@@ -26,5 +26,8 @@ def simulated_library(name, library, srcs = []):
             "-lpthread",
         ],
         linkshared = True,
-        deps = ["@cuda//:headers"],
+        deps = [
+            "//tests/simgpu/driver:control",
+            "@cuda//:headers",
+        ],
     )

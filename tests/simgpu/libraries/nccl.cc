@@ -44,18 +44,28 @@ Result Open(Communicator** communicator, int size, int rank) {
 }
 
 // Copies `count` elements, as the last step of every collective; from == to is an operation in
-// place, whose buffer is still checked.
+// place, whose buffer is still checked. `sent` is how many times its bytes a rank sends.
 Result Copy(const void* from, void* to, std::size_t count, int type, CUstream stream,
-            const char* who) {
+            const char* who, double sent = 1) {
   const std::size_t bytes = count * BytesOf(type);
   if (count && !bytes) return kInvalidArgument;
   if (!bytes) return kSuccess;
-  if (simgpu_bad_pointer(from, who) || simgpu_bad_pointer(to, who)) return kUnhandledCudaError;
+  const void* const pointers[] = {from, to};
+  simgpu_work work = {};
+  work.name = who;
+  work.stream = stream;
+  work.link_bytes = sent * static_cast<double>(bytes);
+  work.pointers = pointers;
+  work.pointer_count = 2;
+  if (!simgpu::Submit(work)) return kUnhandledCudaError;
   if (from == to) return kSuccess;
   const CUresult result =
       SIMGPU_DRIVER(cuMemcpyDtoDAsync)(DevicePointer(to), DevicePointer(from), bytes, stream);
   return result == CUDA_SUCCESS ? kSuccess : kUnhandledCudaError;
 }
+
+// What a rank of a ring sends of its own part, for all others.
+double Others(const Communicator* communicator) { return communicator->size - 1; }
 
 template <typename Byte>
 Byte* Part(Byte* buffer, std::size_t index, std::size_t count, int type) {
@@ -146,8 +156,9 @@ SIMGPU_API Result ncclMemFree(void* pointer) {
 }
 
 SIMGPU_API Result ncclAllReduce(const void* send, void* receive, std::size_t count, int type, int,
-                                Communicator*, CUstream stream) {
-  return Copy(send, receive, count, type, stream, "ncclAllReduce");
+                                Communicator* communicator, CUstream stream) {
+  return Copy(send, receive, count, type, stream, "ncclAllReduce",
+              2 * Others(communicator) / communicator->size);
 }
 
 SIMGPU_API Result ncclReduce(const void* send, void* receive, std::size_t count, int type, int,
@@ -170,20 +181,20 @@ SIMGPU_API Result ncclBcast(void* buffer, std::size_t count, int type, int, Comm
 SIMGPU_API Result ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                                 Communicator* communicator, CUstream stream) {
   void* const own = Part(receive, communicator->rank, count, type);
-  return Copy(send, own, count, type, stream, "ncclAllGather");
+  return Copy(send, own, count, type, stream, "ncclAllGather", Others(communicator));
 }
 
 SIMGPU_API Result ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
                                     int, Communicator* communicator, CUstream stream) {
   const void* const own = Part(send, communicator->rank, count, type);
-  return Copy(own, receive, count, type, stream, "ncclReduceScatter");
+  return Copy(own, receive, count, type, stream, "ncclReduceScatter", Others(communicator));
 }
 
 SIMGPU_API Result ncclAlltoAll(const void* send, void* receive, std::size_t count, int type,
                                Communicator* communicator, CUstream stream) {
   const void* const own = Part(send, communicator->rank, count, type);
   return Copy(own, Part(receive, communicator->rank, count, type), count, type, stream,
-              "ncclAlltoAll");
+              "ncclAlltoAll", Others(communicator));
 }
 
 SIMGPU_API Result ncclSend(const void* buffer, std::size_t count, int type, int, Communicator*,

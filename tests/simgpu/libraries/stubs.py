@@ -24,6 +24,7 @@ class Library(typing.NamedTuple):
     prefixes: tuple  # of its functions
     not_supported: int  # its status for "not supported"
     failed: int  # and for "execution failed"
+    handles_are_pointers: bool = True
 
 
 LIBRARIES = {
@@ -31,7 +32,7 @@ LIBRARIES = {
     "cublasLt": Library(("cublasLt",), 15, 13),
     "cudart": Library(("cuda", "__cuda"), 801, 700),
     "cudnn": Library(("cudnn",), 3000, 5000),
-    "cufft": Library(("cufft",), 16, 6),
+    "cufft": Library(("cufft",), 16, 6, handles_are_pointers=False),
     "cupti": Library(("cupti",), 27, 999),
     "curand": Library(("curand",), 999, 201),
     "cusolver": Library(("cusolver",), 9, 6),
@@ -39,6 +40,8 @@ LIBRARIES = {
     "nccl": Library(("nccl", "pnccl"), 3, 1),
 }
 
+# Actions that together are one piece of work on the stream of the handle, argument 0.
+WORK = ("device@", "product@", "tensors@")
 QUERY = re.compile(r"Get|Query|Count|Size|Is[A-Z]|Find")
 HEADER = """\
 /* Written by stubs.py. */
@@ -49,7 +52,17 @@ typedef uintptr_t Word; /* an integer or pointer argument: the ABI passes both a
 #define STUB __attribute__((weak, visibility("default")))
 
 extern void simgpu_note_call(const char* name);
-extern int simgpu_bad_pointer(const void* pointer, const char* name);
+extern int simgpu_run(const char* name, void* stream, double flops, int math, double bytes,
+                      unsigned count, ...);
+extern int simgpu_math_of_letter(const void* handle, int letter);
+extern int simgpu_math_of_type(const void* handle, int type, int compute);
+extern double simgpu_tensor_bytes(const void* tensor);
+enum { FP64, FP32, TF32, HALF, BYTE };
+
+static inline void* stream_of(Word handle) { return handle ? *(void**)handle : 0; }
+static inline double bytes_of(int math) {
+  return math == FP64 ? 8 : math == HALF ? 2 : math == BYTE ? 1 : 4;
+}
 """
 
 
@@ -94,45 +107,81 @@ def by_name(name, library):
         return ["free@0"]
     if QUERY.search(name):
         return [f"return={library.not_supported}"]
+    if name.endswith("SetStream") and library.handles_are_pointers:
+        return ["stream@1"]
     return ["handle@0"] if "Create" in name else []
 
 
 def arity(actions):
     positions = [int(p) for a in actions for p in re.findall(r"(?<=[@,])\d+", a.split("=")[0])]
+    positions += [int(p) for a in actions for p in re.findall(r"\ba(\d+)\b", a.partition("=")[2])]
+    if any(a.startswith(WORK + ("stream@",)) for a in actions):
+        positions.append(0)  # the handle, with its stream
     return max(positions, default=-1) + 1
 
 
-def statement(name, action, failed):
+def product(name, key, value):
+    """The operations, kind of arithmetic and bytes of a product of matrices: M, N, K and perhaps
+    a count of products are the numbers of arguments. `letter` is that in cublasSgemm."""
+    sizes = [f"(double)(int)a{p}" for p in key.removeprefix("product@").split(",")]
+    m, n, k, count = sizes + ["1.0"] * (4 - len(sizes))
+    math = re.sub(r"\bletter\b", f"'{name.removeprefix('cublas')[0]}'", value)
+    return (f"2 * {m} * {n} * {k} * {count}", math,
+            f"bytes_of(math) * {count} * ({m} * {k} + {k} * {n} + 2 * {m} * {n})")
+
+
+def run(name, actions, library):
+    """The work that a function does on its stream, in C; None if no action says so."""
+    flops, math, sizes, pointers = "0", "FP32", [], []
+    for action in actions:
+        key, _, value = action.partition("=")
+        if key.startswith("product@"):
+            flops, math, size = product(name, key, value)
+            sizes.append(size)
+        elif key.startswith("tensors@"):
+            positions = key.removeprefix("tensors@").split(",")
+            sizes += [f"simgpu_tensor_bytes((void*)a{p})" for p in positions]
+        elif key.startswith("device@"):
+            pointers = [f"(void*)a{p}" for p in key.removeprefix("device@").split(",")]
+    if not pointers:
+        return None
+    stream = "stream_of(a0)" if library.handles_are_pointers else "0"
+    arguments = [f'"{name}"', stream, flops, "math", " + ".join(sizes) or "0", str(len(pointers))]
+    return (f"const int math = {math}; "
+            f"if (simgpu_run({', '.join(arguments + pointers)})) return {library.failed};")
+
+
+def statement(name, action):
     """One action in C: what to do, and what to return if the action says so."""
     key, _, value = action.partition("=")
+    if key.startswith(WORK):
+        return "", None
     if key == "return":
         return "", value
     if key == "says":
         return "", f'"{value}"'
     if key == "free@0":
         return "free((void*)a0);", None
-    if key.startswith("device@"):
-        checks = [f'simgpu_bad_pointer((void*)a{p}, "{name}")'
-                  for p in key.removeprefix("device@").split(",")]
-        return f"if ({' || '.join(checks)}) return {failed};", None
     kind, _, position = key.partition("@")
     write = {
         "int": f"*(int*)a{position} = {value};",
         "size": f"*(size_t*)a{position} = {value};",
         "text": f'*(const char**)a{position} = "{value}";',
         "handle": f"*(void**)a{position} = calloc(1, 64);",
+        "stream": f"*(Word*)a0 = a{position};",
     }
     if kind not in write or not position.isdigit():
         sys.exit(f"stubs.py: {name}: no such action: {action!r} (README.md lists them)")
-    return f"if (a{position}) {write[kind]}", None
+    return f"if (a{0 if kind == 'stream' else position}) {write[kind]}", None
 
 
 def function(name, actions, library):
     body, result = [f'simgpu_note_call("{name}");'], "0"
     for action in actions:
-        text, returned = statement(name, action, library.failed)
+        text, returned = statement(name, action)
         body.append(text)
         result = returned or result
+    body.append(run(name, actions, library))
     kind = "const char*" if result.startswith('"') else "Word"
     parameters = ", ".join(f"Word a{i}" for i in range(arity(actions))) or "void"
     return f"STUB {kind} {name}({parameters}) {{ {' '.join(filter(None, body))} return {result}; }}"

@@ -35,7 +35,22 @@ class Stubs(unittest.TestCase):
                       self.function("f", 'f says="x y"'))
         device = self.function("f", "f device@1,4")
         self.assertIn("Word a4)", device)
+        self.assertIn('simgpu_run("f", stream_of(a0), 0, math, 0, 2, (void*)a1, (void*)a4)',
+                      device)
         self.assertIn("return 13;", device)
+        self.assertIn("*(Word*)a0 = a1;", self.function("cublasSetStream"))
+
+    def test_work_has_its_operations_and_bytes(self):
+        gemm = self.function("cublasDgemm", "cublasDgemm device@4 product@1,2,3=m(letter)")
+        m, n, k = ("(double)(int)a1", "(double)(int)a2", "(double)(int)a3")
+        self.assertIn("const int math = m('D');", gemm)
+        self.assertIn(f", 2 * {m} * {n} * {k} * 1.0, math, ", gemm)
+        batched = self.function("f", "f device@4 product@1,2,3,5=FP32")
+        self.assertIn(f"2 * {m} * {n} * {k} * (double)(int)a5", batched)
+        self.assertIn("Word a5)", batched)
+        self.assertIn("Word a9)", self.function("f", "f device@4 product@1,2=m(a9)"))
+        tensors = self.function("f", "f tensors@1,3 device@2")
+        self.assertIn("simgpu_tensor_bytes((void*)a1) + simgpu_tensor_bytes((void*)a3)", tensors)
 
     def test_an_unknown_action_is_refused_by_name(self):
         for table in ("f nonsense@1=2", "f int@x=2", "f int=2", "f word"):

@@ -12,6 +12,7 @@ from thimble_gpu import conf
 from thimble_gpu import frameworks
 from thimble_gpu import text
 from thimble_gpu import variables
+from thimble_gpu.selftest import record
 from thimble_gpu.version import __version__
 
 OK, OFF, ABSENT, WRONG = "ok", "off", "absent", "wrong"  # and "ignored", of variables
@@ -58,6 +59,7 @@ def checks(environment):
     yield from variables.check(environment)
     status, what = _outcome(started["driver"])
     yield "CUDA driver", status, what
+    yield "Selftest", *_selftest()
     for name, title in (("tensorflow", "TensorFlow"), ("jax", "JAX")):
         yield f"{title} on Thimble", *_live(name, started.get(name), environment)
 
@@ -87,6 +89,21 @@ def _copies(file):
     named = os.environ.get("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "")
     if os.path.basename(named) == os.path.basename(file):
         yield named
+
+
+def _selftest():
+    """When `thimble selftest` ran last on this machine, and with which result."""
+    try:
+        found = record.read()
+    except record.Unusable as problem:
+        return (WRONG if os.path.exists(record.default_path()) else ABSENT), str(problem)
+    gpus = ", ".join(gpu["name"] for gpu in found["gpus"])
+    what = f"{found['made']} on {gpus}, driver {found['driver']}: {record.summary(found)}"
+    if found["simulated"]:
+        what += "; on the simulated GPU, where nothing is computed"
+    if record.count(found)["broken"]:
+        return WRONG, f"{what}: attach {record.default_path()} to an issue"
+    return OK, what
 
 
 # --- The frameworks -------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from thimble_gpu import abi
 from thimble_gpu import offline
 from thimble_gpu import progress
 from thimble_gpu import text
+from thimble_gpu.selftest import record
 
 
 def add_to(commands):
@@ -31,8 +32,10 @@ def add_to(commands):
                       help="how much longer a step may take (default: 0)")
     parser.add_argument("--bus", metavar="BUS",
                         help="13 (PCIe 3: 13.2 GB/s and 47 us out, 12.2 GB/s and 9.7 us in), 24 "
-                        "(PCIe 4: 24 GB/s and 10 us either way), or OUT/IN in GB/s, as 55/55 "
-                        "(default: as measured in the event log, otherwise 13)")
+                        "(PCIe 4: 24 GB/s and 10 us either way), OUT/IN in GB/s, as 55/55, or "
+                        "OUT/IN/OUT/IN in GB/s and us; machine: as `thimble selftest` measured it "
+                        "(default: as measured in the event log, otherwise machine if the "
+                        "self-test has run, otherwise 13)")
     parser.add_argument("--run-ahead", metavar="MS", dest="run_ahead_ms",
                         help="how far the host is ahead of the device (default: 0)")
     parser.add_argument("--out", metavar="SCHEDULE.csv",
@@ -53,6 +56,11 @@ def _swap(parser, options):
     if options.curve and (options.limit or options.slowdown or options.out):
         parser.error("--curve cannot be combined with --limit, --slowdown or --out")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would wait for the search
+    try:
+        _take_prices(options)
+    except record.Unusable as problem:
+        text.tell(f"thimble swap: bus 'machine': {problem}")
+        return 2
     show = _Table().show if not options.json else lambda line: print(json.dumps(line), flush=True)
     for file in options.files:
         try:
@@ -64,6 +72,19 @@ def _swap(parser, options):
             text.tell(f"thimble swap: {error}")
             return 1 if error.status == abi.OUT_OF_MEMORY else 2
     return 0
+
+
+def _take_prices(options):
+    """Sets options.machine_bus: what the self-test measured, None if it has not run. Raises
+    Unusable if the user asked for it."""
+    options.machine_bus = None
+    try:
+        options.machine_bus = record.bus()
+    except record.Unusable:
+        if options.bus == "machine":
+            raise
+    if options.bus == "machine":
+        options.bus = options.machine_bus
 
 
 def _curve(file, options, show):
@@ -85,6 +106,7 @@ def _plan(file, options, limit):
     with progress.Progress(f"{file} {limit}" if limit else file):
         answer = offline.run("swap", trace=file, schedule=options.out, limit=limit,
                              slowdown=options.slowdown, bus=options.bus,
+                             machine_bus=options.machine_bus,
                              run_ahead_ms=options.run_ahead_ms, baselines=options.baselines)
     line = {"file": file, **answer,
             "ratio": round(answer["peak_after"] / answer["peak_before"], 6),

@@ -3,10 +3,12 @@
 The format is that of allocator/offline/harmony/server.h: switches and uplinks, GPUs, NVLinks.
 """
 
+import dataclasses
 import os
 
 from thimble_gpu import text
 from thimble_gpu.harmony.errors import HarmonyError
+from thimble_gpu.selftest import record
 
 _MOST = 8  # GPUs in a plan
 # A copy between two GPUs gets this part of a GPU's link; measured on the published server.
@@ -16,22 +18,25 @@ _BETWEEN_GPUS = 8.2 / 11.5
 def topology(gpus, tree, numbers=None):
     """The text. `gpus` is a gpus.Gpus and `tree` a pci.Tree, or a stand-in for tests.
 
-    `numbers` selects and orders the GPUs; without it, all.
+    `numbers` selects and orders the GPUs; without it, all. A GPU's own link has the rate that
+    `thimble selftest` measured, if it has run.
     """
+    measured = record.links()
     numbers = range(len(gpus.all)) if numbers is None else numbers
     if not 1 <= len(numbers) <= _MOST:
         raise HarmonyError(f"{len(numbers)} GPUs are visible, but the planner takes 1 to {_MOST}: "
                            "set CUDA_VISIBLE_DEVICES to the GPUs that should train")
     chosen = [gpus.all[number] for number in numbers]
-    ways = [tree.links(gpu.address) for gpu in chosen]
+    ways = [_with_rate(tree.links(gpu.address), measured.get(gpu.address)) for gpu in chosen]
     lines = ["# This machine. Rates are bytes per second in each direction, computed from the "
-             "number and speed of lanes.", *_switches(ways)]
+             "number and speed of lanes unless a line says otherwise.", *_switches(ways)]
     for number, (gpu, links) in enumerate(zip(chosen, ways)):
         own, *above = links
         under = f"{above[0].below} link {_rate(own.bytes_per_second)}" if above else own.below
         node = tree.numa_node(gpu.address)
         where = "" if node is None else f", NUMA node {node}"
-        lines.append(f"gpu {number} switch {under}  # {gpu.name}, {text.size(gpu.bytes)}{where}")
+        lines.append(f"gpu {number} switch {under}  # {gpu.name}, {text.size(gpu.bytes)}{where}, "
+                     f"{own}")
     nvlinks, why_not = gpus.nvlinks()
     joined = {tuple(sorted((numbers.index(a), numbers.index(b)))): speed
               for (a, b), speed in nvlinks.items() if a in numbers and b in numbers}
@@ -39,6 +44,11 @@ def topology(gpus, tree, numbers=None):
     lines += [f"nvlink {a} {b} {_rate(speed)}" for (a, b), speed in sorted(joined.items())]
     lines += _between(gpus, numbers, joined, min(links[0].bytes_per_second for links in ways))
     return "\n".join(lines) + "\n"
+
+
+def _with_rate(links, measured):
+    own, *above = links
+    return [dataclasses.replace(own, measured=measured), *above]
 
 
 def host_memory():

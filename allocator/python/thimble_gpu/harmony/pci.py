@@ -27,14 +27,16 @@ class Link:
     below: str  # address of the device, or of the switch's upstream port
     gigatransfers: float  # per second and lane
     lanes: int
+    measured: float = None  # bytes per second, each way; None: unknown
 
     @property
     def bytes_per_second(self):
         """Each way."""
-        return self.gigatransfers * 1e9 * _coding(self.gigatransfers) * self.lanes / 8 * _DELIVERED
+        return self.measured or self.gigatransfers * 1e9 * _coding(self.gigatransfers) * self.lanes / 8 * _DELIVERED
 
     def __str__(self):
-        return f"{self.gigatransfers:g} GT/s x{self.lanes}"
+        measured = ", measured by thimble selftest" if self.measured else ""
+        return f"{self.gigatransfers:g} GT/s x{self.lanes}{measured}"
 
 
 def _coding(gigatransfers):
