@@ -18,7 +18,7 @@ tf32_tflops 156
 half_tflops 312
 byte_tflops 624
 simd_efficiency 0.85
-tensor_efficiency 0.6
+tensor_efficiency 0.65
 memory_gbps 2039
 memory_efficiency 0.88
 bus_in_gbps 25

@@ -190,13 +190,14 @@ TEST_F(TimedLaunches, TakeWhatTheirArgumentsSay) {
 TEST_F(TimedLaunches, TakeTheSizesOfTheTensorsThatMlirDescribes) {
   CUdeviceptr first = block_;
   CUdeviceptr second = block_ + 4096;
-  std::uint64_t zero = 0;
-  std::uint64_t rows = 5000;
-  std::uint64_t columns = 200;
-  std::uint64_t one = 1;
-  EXPECT_FLOAT_EQ(Milliseconds(std::vector<std::uint32_t>(12, 8),
-                               {&first, &first, &zero, &rows, &columns, &columns, &one, &second,
-                                &second, &zero, &columns, &one},
+  int zero = 0;
+  int rows = 5000;
+  int columns = 200;
+  int one = 1;
+  // A matrix, a number that belongs to nothing, and a row that is read again for every other one.
+  EXPECT_FLOAT_EQ(Milliseconds({8, 8, 4, 4, 4, 4, 4, 4, 8, 8, 4, 4, 4, 4, 4},
+                               {&first, &first, &zero, &rows, &columns, &columns, &one, &rows,
+                                &second, &second, &zero, &rows, &columns, &zero, &one},
                                1000),
                   4 * (1'000'000 + 200) * 1e-6f);
 }

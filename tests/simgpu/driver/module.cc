@@ -48,8 +48,22 @@ void NoteCount(const void* from, Bytes bytes, Arguments* arguments) {
   if (number <= kMost) arguments->most = std::max(arguments->most, static_cast<double>(number));
 }
 
-// The elements of all tensors if the arguments describe nothing but tensors as MLIR does: a pointer
-// twice, an offset, as many sizes as there are dimensions, and as many strides. Otherwise 0.
+// Whether numbers begin with the description of a tensor of this rank: an offset, the sizes, the
+// strides. A dimension along which the same element is read again has stride 0.
+bool IsTensor(const std::uint64_t* numbers, std::size_t rank, double* elements) {
+  *elements = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    const auto size = static_cast<double>(numbers[1 + i]);
+    const auto stride = static_cast<double>(numbers[1 + rank + i]);
+    if (stride == 0 || size == 1) continue;
+    if (stride != *elements) return false;
+    *elements *= size;
+  }
+  return true;
+}
+
+// The elements of all tensors if the arguments describe them as MLIR does: a pointer twice, and
+// numbers as above, perhaps with others behind them. Otherwise 0.
 double CountDescribed(const std::vector<std::uint64_t>& words) {
   const Memory& memory = Simulator::Get().memory;
   double sum = 0;
@@ -59,12 +73,11 @@ double CountDescribed(const std::vector<std::uint64_t>& words) {
     }
     std::size_t next = at + 2;
     while (next < words.size() && !memory.Contains(words[next])) ++next;
-    const std::size_t numbers = next - at - 2;
-    if (numbers % 2 == 0) return 0;
-    double elements = 1;
-    for (std::size_t i = 0; i < numbers / 2; ++i) {
-      elements *= static_cast<double>(words[at + 3 + i]);
-    }
+    const std::size_t count = next - at - 2;
+    if (count == 0) return 0;
+    double elements = 0;
+    std::size_t rank = (count - 1) / 2;
+    while (!IsTensor(&words[at + 2], rank, &elements)) --rank;  // rank 0 always is one
     sum += elements;
     at = next;
   }
@@ -76,9 +89,9 @@ Arguments ReadArguments(const Kernel& kernel, const Launch& launch) {
   if (launch.parameters != nullptr && kernel.is_known) {
     std::vector<std::uint64_t> words;
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
-      if (kernel.parameters[i] == 8) {
+      if (kernel.parameters[i] == 4 || kernel.parameters[i] == 8) {
         words.emplace_back();
-        std::memcpy(&words.back(), launch.parameters[i], 8);
+        std::memcpy(&words.back(), launch.parameters[i], kernel.parameters[i]);
       }
       AppendPointers(launch.parameters[i], kernel.parameters[i], &arguments);
       NoteCount(launch.parameters[i], kernel.parameters[i], &arguments);
