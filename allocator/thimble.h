@@ -68,8 +68,8 @@ thimble_status thimble_device_options(const char* options, const char* own, cons
 /* Parses a size as options do: "1048576", "512KiB", "1.5GiB". */
 thimble_status thimble_parse_size(const char* text, uint64_t* bytes);
 
-/* Gives all memory back to the driver. Blocks still held become invalid. NULL is allowed. Does
- * nothing in a forked child. */
+/* Waits for the work of freed blocks and gives all memory back to the driver. Blocks still held
+ * become invalid, so no work may use them. NULL is allowed. Does nothing in a forked child. */
 void thimble_destroy(thimble_arena* arena);
 
 /* 1 in a forked child of the process that made the arena, otherwise 0. Takes no lock. */

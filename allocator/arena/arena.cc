@@ -108,6 +108,12 @@ absl::Status Arena::StartSwapping() {
   return absl::OkStatus();
 }
 
+Arena::~Arena() {
+  MutexLock lock(&mutex_);
+  // A driver that cannot wait has no streams left.
+  WaitForStreams().IgnoreError();
+}
+
 // --- Allocate ----------------------------------------------------------------------------------
 
 absl::StatusOr<Address> Arena::Allocate(const Request& request) {

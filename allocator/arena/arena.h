@@ -56,6 +56,8 @@ class Arena {
   // be met; kResourceExhausted if preallocation did not succeed.
   static absl::StatusOr<std::unique_ptr<Arena>> Create(const ArenaOptions& options, Driver* driver,
                                                        EventSink* listener = nullptr);
+  // Waits until no stream uses blocks that were freed. None may use the others.
+  ~Arena();
 
   // A block of at least as many bytes, aligned to at most 2 MiB. Zero bytes give Address().
   // kResourceExhausted carries FormatOom().

@@ -127,6 +127,10 @@ class Machine {
   // What was found by the end of the program, which waits for all of its work.
   std::string Findings() {
     InContext([&] { cuda_.Symbol<decltype(cuCtxSynchronize)>("cuCtxSynchronize")(); });
+    return FindingsAtOnce();
+  }
+  // The same, but the program does not wait.
+  std::string FindingsAtOnce() {
     arena_.reset();
     std::ifstream file(illegal_);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -302,6 +306,16 @@ INSTANTIATE_TEST_SUITE_P(All, Mistakes, testing::ValuesIn(kCases),
 TEST_P(Mistakes, AreFound) {
   EXPECT_THAT(Run(GetParam(), /*mistaken=*/false), IsEmpty());
   EXPECT_THAT(Run(GetParam(), /*mistaken=*/true), HasSubstr(GetParam().found));
+}
+
+TEST(Destruction, WaitsForWorkWithFreedBlocks) {
+  Machine machine(Mistake::kNone, {});
+  for (const StreamId stream : {machine.first, machine.second}) {
+    const Address block = machine.Allocate(kBlock, stream);
+    machine.Use(block, stream);
+    machine.Free(block, stream);
+  }
+  EXPECT_THAT(machine.FindingsAtOnce(), IsEmpty());
 }
 
 }  // namespace
