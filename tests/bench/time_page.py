@@ -9,7 +9,8 @@ STYLE = """
   :root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
   body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
   svg { max-width: 100%; } text { fill: currentColor; font-size: 12px; }
-  .axis { stroke: currentColor; stroke-opacity: .4; } .grid { stroke: currentColor; stroke-opacity: .15; }
+  .axis { stroke: currentColor; stroke-opacity: .4; }
+  .grid { stroke: currentColor; stroke-opacity: .15; }
 """
 
 

@@ -53,9 +53,10 @@ absl::StatusOr<Machine> ParseBus(absl::string_view text) {
   if (text == "24") return machine;
   const std::vector<absl::string_view> parts = absl::StrSplit(text, '/');
   if (parts.size() != 2 && parts.size() != 4) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "bus ", Quote(text), " is not known: write 13, 24, or OUT/IN in GB/s, such as 55/55, with "
-        "latencies in us 55/55/9/8"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("bus ", Quote(text),
+                     " is not known: write 13, 24, or OUT/IN in GB/s, such as 55/55, with "
+                     "latencies in us 55/55/9/8"));
   }
   THIMBLE_ASSIGN_OR_RETURN(machine.out_bytes_per_second,
                            ParseScaled("bus: out in GB/s", parts[0], 0.1, 10000, 1e9));
@@ -91,7 +92,8 @@ absl::StatusOr<Settings> ReadSettings(
       THIMBLE_ASSIGN_OR_RETURN(run_ahead, ParseRunAhead(value));
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
-          Quote(key), " is not a setting: write limit, slowdown, bus, machine_bus or run_ahead_ms"));
+          Quote(key),
+          " is not a setting: write limit, slowdown, bus, machine_bus or run_ahead_ms"));
     }
   }
   if (goals > 1) {
