@@ -111,16 +111,30 @@ absl::Status Swapper::Pin(absl::Span<const Address> blocks, const OpName& op) {
 absl::Status Swapper::Unpin(absl::Span<const Address> blocks, absl::Span<const Address> touched,
                             StreamId stream, bool takes_turn) {
   absl::Status status;
+  const StreamPoint used = PointBehind(stream, blocks, touched);
   for (const Address address : touched) {
-    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, stream);
+    if (const SwapId id = table_.Find(address); id != kNoSwap) table_.Touch(id, used);
   }
   for (const Address address : blocks) {
-    if (table_.EndUse(address, stream)) continue;
+    if (table_.EndUse(address, used)) continue;
     status = absl::InvalidArgumentError(
         absl::StrFormat("%#x is not pinned: unpin what was pinned, once", address.value()));
   }
   if (takes_turn) LeaveTurn();
   return status;
+}
+
+// A point is recorded only where it may be needed soon.
+StreamPoint Swapper::PointBehind(StreamId stream, absl::Span<const Address> blocks,
+                                 absl::Span<const Address> touched) const {
+  const auto is_known = [this](Address address) { return table_.Find(address) != kNoSwap; };
+  StreamPoint point = {stream, StreamSeq()};
+  if (!IsShort()) return point;
+  if (std::any_of(blocks.begin(), blocks.end(), is_known) ||
+      std::any_of(touched.begin(), touched.end(), is_known)) {
+    point.sequence = space_->driver().Record(stream).value_or(StreamSeq());
+  }
+  return point;
 }
 
 absl::Status Swapper::Expose(absl::Span<const Address> blocks) {
@@ -138,7 +152,7 @@ void Swapper::TakeTurn() THIMBLE_HOLDS_MUTEX {
     turns_.BeginInner();
     return;
   }
-  if (IsWatching() || 2 * space_->reserved() <= space_->goal()) return;
+  if (!IsShort()) return;
   Clock::time_point now = Clock::now();
   const Clock::time_point deadline = now + kTurnPatience;
   turns_.Ask(self, now);
@@ -296,19 +310,24 @@ void Swapper::CountWait(Clock::time_point since) {
   turns_.Exclude(std::this_thread::get_id(), waited);
 }
 
+// Waits for the end of the stream if the point was not recorded.
+absl::Status Swapper::WaitFor(StreamPoint point, Driver& driver) {
+  if (point.sequence == StreamSeq()) {
+    THIMBLE_ASSIGN_OR_RETURN(point.sequence, driver.Record(point.stream));
+  }
+  return driver.Wait(point.stream, point.sequence);
+}
+
 // What is copied out has been used on its stream; what is copied in nobody uses yet.
 absl::Status Swapper::CopyWithoutMutex(const SwapBlock& block,
                                        CopyDirection direction) THIMBLE_HOLDS_MUTEX {
   const AddressRange part = block.movable;
   void* const host = block.host;
-  const StreamId stream = block.stream;
+  const StreamPoint used = block.used;
   Driver& driver = space_->driver();
   mutex_->Unlock();
   absl::Status status;
-  if (direction == CopyDirection::kToHost) {
-    const absl::StatusOr<StreamSeq> last_use = driver.Record(stream);
-    status = last_use.ok() ? driver.Wait(stream, *last_use) : last_use.status();
-  }
+  if (direction == CopyDirection::kToHost) status = WaitFor(used, driver);
   const Clock::time_point begin = Clock::now();
   if (status.ok()) status = driver.Copy(part.begin, host, part.bytes(), direction);
   const auto took = static_cast<std::uint64_t>((Clock::now() - begin).count());

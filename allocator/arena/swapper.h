@@ -124,6 +124,7 @@ class Swapper : private ForkListener {
   Swapper(Space* space, Mutex* mutex, std::unique_ptr<HostPool> pool, const Options& options);
 
   bool IsWatching() const { return pool_ == nullptr; }
+  bool IsShort() const { return !IsWatching() && 2 * space_->reserved() > space_->goal(); }
   Bytes HostRoom() const;
   struct Weights;
   Weights Weigh() const;
@@ -133,6 +134,9 @@ class Swapper : private ForkListener {
 
   void TakeTurn();
   void LeaveTurn();
+  StreamPoint PointBehind(StreamId stream, absl::Span<const Address> blocks,
+                          absl::Span<const Address> touched) const;
+  static absl::Status WaitFor(StreamPoint point, Driver& driver);
   bool WantsToComeDown() const {
     return space_->reserved() > space_->goal() && table_.now() >= come_down_at_;
   }

@@ -76,6 +76,12 @@ enum class StreamId : std::uint64_t {};
 // A point in a stream's work, counted from 1 by Driver::Record. Later points are larger.
 using StreamSeq = Position<struct StreamLine>;
 
+// A point on a stream, as the driver knows it.
+struct StreamPoint {
+  StreamId stream{};
+  StreamSeq sequence;
+};
+
 // The driver's handle of a physical chunk.
 enum class ChunkHandle : std::uint64_t {};
 

@@ -28,12 +28,6 @@
 
 namespace thimble {
 
-// A point on a stream, as the driver knows it.
-struct StreamPoint {
-  StreamId stream{};
-  StreamSeq sequence;
-};
-
 class Frontier {
  public:
   static constexpr int kMaxTags = 255;  // kCleanTag is not a stream

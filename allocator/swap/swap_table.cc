@@ -49,7 +49,7 @@ void SwapTable::Pin(SwapId id, NextUse::Use use) {
   block.used_at = next_use_.now();
 }
 
-bool SwapTable::Unpin(Address address, std::optional<StreamId> used_on) {
+bool SwapTable::Unpin(Address address, std::optional<StreamPoint> used) {
   // Pins of a removed block end first. If this unpin was meant for its successor, the successor
   // stays pinned until the other unpin comes, which is safe.
   if (!orphans_.empty()) {
@@ -63,18 +63,18 @@ bool SwapTable::Unpin(Address address, std::optional<StreamId> used_on) {
   SwapBlock& block = blocks_[id];
   if (block.pins == 0) return false;
   --block.pins;
-  if (used_on.has_value()) {
+  if (used.has_value()) {
     block.touched = true;
-    block.stream = *used_on;
+    block.used = *used;
   }
   LinkIfIdle(id);
   return true;
 }
 
-void SwapTable::Touch(SwapId id, StreamId stream) {
+void SwapTable::Touch(SwapId id, const StreamPoint& used) {
   UnlinkIfIdle(id);
   blocks_[id].touched = true;
-  blocks_[id].stream = stream;
+  blocks_[id].used = used;
   LinkIfIdle(id);
 }
 

@@ -34,7 +34,7 @@ struct SwapBlock {
   void* host = nullptr;  // its copy on the host
   OpTime used_at;
   NextUse::Use use = NextUse::kUnknown;  // its last use
-  StreamId stream{};                     // of its last use
+  StreamPoint used;                      // behind its last use; sequence 0: was not recorded
   std::uint32_t pins = 0;
   SwapId previous = kNoSwap;  // in the list of idle blocks, or of those on the host
   SwapId next = kNoSwap;
@@ -71,10 +71,10 @@ class SwapTable {
   // Ends a pin of the block that had this address when it was pinned. If another block has the
   // address now, that one stays as it is. False if the block has no pins.
   bool Unpin(Address address) { return Unpin(address, std::nullopt); }
-  // The same; the block was used on `stream`.
-  bool EndUse(Address address, StreamId stream) { return Unpin(address, stream); }
-  // The block was used, on `stream` last. It becomes the most recent.
-  void Touch(SwapId id, StreamId stream);
+  // The same; the block was used before `used`.
+  bool EndUse(Address address, const StreamPoint& used) { return Unpin(address, used); }
+  // The block was used, last before `used`. It becomes the most recent.
+  void Touch(SwapId id, const StreamPoint& used);
   void Expose(SwapId id);
 
   OpTime NextUseOf(SwapId id) const {
@@ -117,7 +117,7 @@ class SwapTable {
     SwapId last = kNoSwap;
   };
 
-  bool Unpin(Address address, std::optional<StreamId> used_on);
+  bool Unpin(Address address, std::optional<StreamPoint> used);
   void Move(SwapId id, SwapState to);
   void Link(SwapId id, List* list);
   void Unlink(SwapId id, List* list);

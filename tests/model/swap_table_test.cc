@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kGone = 0;  // content of memory that was never written
 constexpr Bytes kBytes = 64 * kKiB;
-constexpr StreamId kStream{1};
+constexpr StreamPoint kUsed{StreamId{1}, StreamSeq()};
 
 class Machine {
  public:
@@ -98,7 +98,7 @@ class Machine {
   }
 
   void Unpin(Block& block) {
-    EXPECT_EQ(table_.EndUse(block.address, kStream), block.pins > 0);
+    EXPECT_EQ(table_.EndUse(block.address, kUsed), block.pins > 0);
     if (block.pins == 0) return;
     --block.pins;
     block.touched = true;
