@@ -207,10 +207,9 @@ Outcome Memory::Translate(Address address, Bytes bytes, int user, std::vector<Pi
   return Success();
 }
 
-bool Memory::WasUsed(Address address) {
+bool Memory::IsUsed(Address address) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return segments_.Holding(address) != segments_.end() ||
-         unmapped_.Holding(address) != unmapped_.end() || !addresses_.StoryOf(address).empty();
+  return segments_.Holding(address) != segments_.end();
 }
 
 std::vector<Piece> Memory::PiecesOf(Address address, Bytes bytes) {

@@ -136,8 +136,8 @@ class Memory {
   // every device). CUDA_ERROR_ILLEGAL_ADDRESS says what is wrong with the first bad byte.
   static constexpr int kAnyDevice = -1;
   Outcome Translate(Address address, Bytes bytes, int user, std::vector<Piece>* pieces);
-  // Whether there is, or ever was, anything at `address`.
-  bool WasUsed(Address address);
+  // Whether there is memory at `address` now.
+  bool IsUsed(Address address);
   // What is there of it, whoever may use it.
   std::vector<Piece> PiecesOf(Address address, Bytes bytes);
 

@@ -23,10 +23,11 @@ struct Arguments {
   double tensor_bytes = 0;  // of all tensors that are described; 0: they are not
 };
 
-// Whether a word of a structure is a pointer, or a small number and what a register held above it.
+// Whether a word of a structure is a pointer. It may also be a small number and what a register
+// held above it, or lie between two fields, where an earlier call has left something.
 bool IsPointer(std::uint64_t word) {
   constexpr std::uint32_t kSmall = 1u << 24;
-  return static_cast<std::uint32_t>(word) >= kSmall && Simulator::Get().memory.WasUsed(word);
+  return static_cast<std::uint32_t>(word) >= kSmall && Simulator::Get().memory.IsUsed(word);
 }
 
 // Each aligned 8 bytes could be a pointer.
