@@ -34,9 +34,9 @@ struct Settings {
   Goal goal;
 };
 
-// Reads limit, slowdown, bus, machine_bus and run_ahead_ms, as above; a limit and a slowdown exclude
-// each other. Without settings: no slowdown, and the bus that was measured while the step was
-// recorded, or else machine_bus, or else 13.
+// Reads limit, slowdown, bus, machine_bus and run_ahead_ms, as above; a limit and a slowdown
+// exclude each other. Without settings: no slowdown, and the bus that was measured while the step
+// was recorded, or else machine_bus, or else 13.
 absl::StatusOr<Settings> ReadSettings(
     const std::vector<std::pair<std::string, std::string>>& values);
 
